@@ -244,11 +244,6 @@ def write_manifest(
     provenance: dict[str, Any],
 ) -> Manifest:
     """Write manifest.json into a folder that already holds the bundle's other files, and return it."""
-    files = {
-        file.name: FileRecord(bytes=file.stat().st_size, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
-        for file in sorted(folder.iterdir())
-        if file.name != MANIFEST
-    }
     manifest = Manifest(
         format="gramvec-bundle",
         format_version=2,
@@ -264,11 +259,22 @@ def write_manifest(
         graph=graph,
         lexical=lexical,
         golden=list(golden),
-        files=files,
+        files={},
         provenance=provenance,
     )
-    (folder / MANIFEST).write_bytes(manifest_bytes(manifest))
-    return manifest
+    return rewrite_manifest(folder, manifest)
+
+
+def rewrite_manifest(folder: Path, manifest: Manifest, **changes: Any) -> Manifest:
+    """Write a manifest with these fields changed and the digests of the folder's files, and return it."""
+    files = {
+        file.name: FileRecord(bytes=file.stat().st_size, sha256=hashlib.sha256(file.read_bytes()).hexdigest())
+        for file in sorted(folder.iterdir())
+        if file.name != MANIFEST
+    }
+    renewed = manifest.model_copy(update={**changes, "files": files})
+    (folder / MANIFEST).write_bytes(manifest_bytes(renewed))
+    return renewed
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:

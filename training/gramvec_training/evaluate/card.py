@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle.bundle import staged_folder, write_manifest
+from gramvec.bundle.bundle import rewrite_manifest, staged_folder
 from gramvec.bundle.manifest import GRAPH, Manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
@@ -407,19 +407,7 @@ def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manife
             if name != CARD:
                 shutil.copyfile(path / name, stage / name)
         (stage / CARD).write_text(card, encoding="utf-8")
-        renewed = write_manifest(
-            stage,
-            name=manifest.name,
-            kind=manifest.kind,
-            dimension=manifest.dimension,
-            spec=bundle.spec,
-            vocabulary=bundle.vocabulary,
-            memo=bundle.memoised.memo,
-            lexical=manifest.lexical,
-            graph=manifest.graph,
-            golden=manifest.golden,
-            provenance=provenance,
-        )
+        renewed = rewrite_manifest(stage, manifest, provenance=provenance)
         changed = [name for name, one in manifest.files.items() if name != CARD and renewed.files[name] != one]
         if changed:
             raise BundleError(f"{path / changed[0]}: changed while it was copied; copy or export the model again")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle.bundle import Bundle, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.bundle import Bundle, open_bundle, rewrite_manifest, staged_folder
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
@@ -171,16 +171,10 @@ def with_lexical(
         for file in manifest.files:
             shutil.copyfile(bundle.path / file, folder / file)
         record = saved_lexical(folder, lexical)
-        return write_manifest(
+        return rewrite_manifest(
             folder,
+            manifest,
             name=name or manifest.name,
-            kind=manifest.kind,
-            dimension=manifest.dimension,
-            spec=bundle.spec,
-            vocabulary=bundle.vocabulary,
-            memo=bundle.memoised.memo,
             lexical=record,
-            graph=manifest.graph,
-            golden=manifest.golden,
             provenance={**manifest.provenance, "lexical": said},
         )

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundle.bundle import Bundle, made_golden, open_bundle, staged_folder, write_manifest
+from gramvec.bundle.bundle import Bundle, made_golden, open_bundle, rewrite_manifest, staged_folder
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Manifest, Precision
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
@@ -101,16 +101,4 @@ def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
         runtime = runtime_of(folder, graph, manifest.dimension)
         golden = made_golden(runtime.run, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
         runtime.close()
-        return write_manifest(
-            folder,
-            name=name,
-            kind=manifest.kind,
-            dimension=manifest.dimension,
-            spec=bundle.spec,
-            vocabulary=bundle.vocabulary,
-            memo=bundle.memoised.memo,
-            lexical=manifest.lexical,
-            graph=graph,
-            golden=golden,
-            provenance=manifest.provenance,
-        )
+        return rewrite_manifest(folder, manifest, name=name, graph=graph, golden=golden)
