@@ -79,7 +79,7 @@ def test_weights_and_the_mapping_are_folded_into_the_table(tmp_path: Path) -> No
 
 @pytest.mark.filterwarnings("ignore")
 def test_vectors_are_model2vecs(tmp_path: Path) -> None:
-    model2vec = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install '.[peers]'")
+    model2vec = pytest.importorskip("model2vec", reason="model2vec is not installed: pip install --group bench")
     rng = np.random.default_rng(2)
     more: dict[str, Any] = {
         "weights": rng.uniform(0.1, 2, len(WORDS)).astype(np.float32),

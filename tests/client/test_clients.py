@@ -18,10 +18,10 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, RunningServer, WatchedModel, running
 
-openai = pytest.importorskip("openai", reason="needs the extra `clients`")
-httpx2 = pytest.importorskip("httpx2", reason="needs the extra `clients`")
-huggingface_hub = pytest.importorskip("huggingface_hub", reason="needs the extra `clients`")
-langchain_openai = pytest.importorskip("langchain_openai", reason="needs the extra `clients`")
+openai = pytest.importorskip("openai", reason="needs the group `clients`")
+httpx2 = pytest.importorskip("httpx2", reason="needs the group `clients`")
+huggingface_hub = pytest.importorskip("huggingface_hub", reason="needs the group `clients`")
+langchain_openai = pytest.importorskip("langchain_openai", reason="needs the group `clients`")
 
 TEXTS = ["vehicals", "", "a fast car \N{GRINNING FACE}", "ripe\nbananas"]
 KEY = "a-key-of-this-test"

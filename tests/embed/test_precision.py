@@ -58,7 +58,7 @@ def test_it_is_what_sentence_transformers_does_with_these_ranges(values: Any) ->
 def test_it_is_what_sentence_transformers_does_where_that_is_installed(
     embedder: Embedder, real_texts: list[str]
 ) -> None:
-    quantization = pytest.importorskip("sentence_transformers.util.quantization", reason="needs the extra `peers`")
+    quantization = pytest.importorskip("sentence_transformers.util.quantization", reason="needs the group `bench`")
     vectors = embedder.embed(real_texts)
     ranges = np.array([[-128.5 / 127] * embedder.dimension, [126.5 / 127] * embedder.dimension])
     for precision in PRECISIONS:

@@ -20,8 +20,8 @@ from gramvec.server.settings import settings_from
 from gramvec.server.state.token_ids import Encoding
 from http_support import COMMAND, PATIENCE, asking, running
 
-tiktoken = pytest.importorskip("tiktoken", reason="needs the extra `clients`")
-langchain_openai = pytest.importorskip("langchain_openai", reason="needs the extra `clients`")
+tiktoken = pytest.importorskip("tiktoken", reason="needs the group `clients`")
+langchain_openai = pytest.importorskip("langchain_openai", reason="needs the group `clients`")
 
 # Every byte, and merges that make words of some of them; id 300 is left out, as encodings have gaps.
 MERGES = [b"ve", b"hi", b"cl", b"es", b"vehi", b"cles", b"vehicles", b" f", b"as", b" fas", b" fast", b"\xf0\x9f"]

@@ -19,7 +19,7 @@ from torch.nn import functional
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.text.arrays import FeatureBatch
+from gramvec.text.arrays import FeatureBatch, Int32s
 from gramvec_research.heads import ShuffledObjective
 from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, kept, key_of, listed, slug_of
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
@@ -33,7 +33,7 @@ from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, moved
 from gramvec_training.readers.lines import near, numbered_lines
 from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
-from gramvec_training.shared import Ids, Ints
+from gramvec_training.shared import Ints
 
 
 class Tagging(Schedule):
@@ -124,8 +124,8 @@ class TaggedExamples(Examples):
     The targets are the places' tags, int32[m].
     """
 
-    words: Ids = field(default_factory=lambda: _NONE)
-    offsets: Ids = field(default_factory=lambda: _NONE)
+    words: Int32s = field(default_factory=lambda: _NONE)
+    offsets: Int32s = field(default_factory=lambda: _NONE)
 
 
 class Tagger(nn.Module):

@@ -17,7 +17,6 @@ from gramvec.text.arrays import Doubles as Doubles
 from gramvec.text.arrays import Floats as Floats
 
 Halves = npt.NDArray[np.float16]
-Ids = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 
 # n texts to float32[n, d].

@@ -14,16 +14,17 @@ from typing import Protocol
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.text.arrays import Int32s
 from gramvec_training.readers.lines import numbered_lines, read_texts
 from gramvec_training.sections import TextSource
-from gramvec_training.shared import Bools, Ids, Ints
+from gramvec_training.shared import Bools, Ints
 
 
 class FeatureArrays(Protocol):
     """Output of a featurizer: flat `ids` int32[rows] and `offsets` int64[n + 1]."""
 
     @property
-    def ids(self) -> Ids:
+    def ids(self) -> Int32s:
         """Rows of the table, text after text."""
         ...
 
@@ -45,8 +46,8 @@ class TrainingBatch:
     """
 
     rows: Ints
-    ids: Ids
-    offsets: Ids
+    ids: Int32s
+    offsets: Int32s
     texts: Ints
 
 
@@ -56,7 +57,7 @@ class Corpus:
     A million distinct pairs of 69 n-grams a side take 0.6 GB; of sentences of 120 characters, orders 2 to 4, 2.9 GB.
     """
 
-    def __init__(self, ids: Ids, offsets: Ints, rows: int) -> None:
+    def __init__(self, ids: Int32s, offsets: Ints, rows: int) -> None:
         self.ids = ids  # int32[features of all texts]
         self.offsets = offsets  # int64[texts + 1]
         self._place = np.zeros(rows, dtype=np.int32)  # scratch of `batch`: row of the table -> position
@@ -67,7 +68,7 @@ class Corpus:
         progress: Callable[[int], object] = lambda done: None,
     ) -> Corpus:  # fmt: skip
         """Featurize `texts` for a table of `rows` rows; call `progress` with the number of texts after each chunk."""
-        ids: list[Ids] = []
+        ids: list[Int32s] = []
         lengths: list[Ints] = []
         for start in range(0, len(texts), chunk):
             part = texts[start : start + chunk]
@@ -88,7 +89,7 @@ class Corpus:
         """Return int64[texts]: the number of features of each text."""
         return np.diff(self.offsets)
 
-    def cut(self, texts: Ints) -> tuple[Ids, Ids]:
+    def cut(self, texts: Ints) -> tuple[Int32s, Int32s]:
         """Return `ids` int32[m] into the table and `offsets` int32[n + 1] of the numbered texts, in the given order."""
         starts = self.offsets[texts]
         lengths = self.offsets[texts + 1] - starts
@@ -97,7 +98,7 @@ class Corpus:
         flat = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         return self.ids[flat], offsets.astype(np.int32)
 
-    def batch(self, texts: Ints, kept: Callable[[Ids], Bools] | None = None) -> TrainingBatch:
+    def batch(self, texts: Ints, kept: Callable[[Int32s], Bools] | None = None) -> TrainingBatch:
         """Return the batch of the numbered texts; its rows are found without sorting the ids.
 
         kept: int32[m] ids -> bool[m], which features stay; None for all.

@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from gramvec.errors import InputError
+from gramvec.text.arrays import Int32s
 from gramvec_training.config import Distillation, Spelling
 from gramvec_training.data.corpus import Corpus, TrainingBatch
 from gramvec_training.objectives.base import Examples, Objective, moved
-from gramvec_training.shared import Bools, Halves, Ids, Ints
+from gramvec_training.shared import Bools, Halves, Ints
 from gramvec_training.teachers import Projection, projected
 
 
@@ -83,7 +84,7 @@ class TeacherObjective(Objective):
     def _batch_at(self, step: int, items: Ints) -> TrainingBatch:
         return self._corpus.batch(items, None if self._dropout is None else self._kept_at(step, self._dropout))
 
-    def _kept_at(self, step: int, dropout: npt.NDArray[np.float32]) -> Callable[[Ids], Bools]:
+    def _kept_at(self, step: int, dropout: npt.NDArray[np.float32]) -> Callable[[Int32s], Bools]:
         rng = np.random.default_rng([self.settings.seed, step, 2**30])
         return lambda ids: rng.random(len(ids), np.float32) >= dropout[ids]
 
