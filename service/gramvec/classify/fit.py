@@ -14,7 +14,7 @@ their scores are those of new texts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from gramvec.classify.targets import Targets
 from gramvec.classify.threshold import best_threshold, own_thresholds, threshold_that_keeps
 from gramvec.errors import InputError, import_extra
 from gramvec.lexical.hashing import COLUMN_BITS
-from gramvec.text.arrays import Doubles, Floats, Int64s
+from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 from gramvec.text.inputs import blocks
 
 PURPOSE = "learning a head"
@@ -55,6 +55,22 @@ _BINS = 10
 _HALVINGS = 40
 
 
+class HeldOutAnswers(NamedTuple):
+    """What a head says of texts that were held out.
+
+    Attributes:
+        rows: int64[m], which texts they are.
+        labels: the best label of each.
+        scores: float32[m], its score, 0 to 1.
+        right: bool[m], whether the text has that label.
+    """
+
+    rows: Int64s
+    labels: list[str]
+    scores: Floats
+    right: Bools
+
+
 @dataclass(frozen=True)
 class Report:
     """Quality of a head on texts held out.
@@ -71,6 +87,7 @@ class Report:
         lost: share of the right ones that are.
         accuracy_known: accuracy of those at or above it.
         f1: of pairs of a text and a label, where a text may have several.
+        answers: for each text held out.
     """
 
     texts: int
@@ -84,6 +101,7 @@ class Report:
     lost: float
     accuracy_known: float
     f1: float
+    answers: HeldOutAnswers = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -228,6 +246,7 @@ class _Fitting:
             lost=float((right & ~known).sum() / max(right.sum(), 1)),
             accuracy_known=float(right[known].mean()) if known.any() else 0.0,
             f1=2 * both / max(len(text) + len(true.text), 1),
+            answers=HeldOutAnswers(held.rows, [head.labels[one] for one in scores.argmax(axis=1)], best, right),
         )
 
     def _held_out(self) -> HeldOutTexts:

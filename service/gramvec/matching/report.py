@@ -20,6 +20,8 @@ MAX_PAIRS = 30
 MAX_DOUBTED = 20_000
 # A rival is close if its score is at most so much lower.
 CLOSE = 0.1
+# From here on a given pair is more probably the same thing than not.
+HALF = 0.5
 EQUAL_ROWS = "Rows that are equal except for case and punctuation count once here."
 PLACES = {name: at for at, (name, _) in enumerate(OF_PAIR)}
 
@@ -58,6 +60,37 @@ def match_report(
         scores=ScoreHistogram.from_scores(candidates.scores, matched.threshold, unit="candidate pairs",
                                           note=EQUAL_ROWS),
         pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names),
+    )  # fmt: skip
+
+
+def given_report(
+    scores: Floats,
+    left: Sequence[str],
+    right: Sequence[str],
+    columns: tuple[str, str],
+    names: Sequence[str],
+    *,
+    facts: Sequence[tuple[str, str]],
+) -> JobReport:
+    """Return the report of pairs that were given, each a left and a right text.
+
+    Args:
+        scores: float32[n], the probability that both texts are the same thing.
+        left: n texts.
+        right: n texts.
+        columns: the names of both columns.
+        names: what names each pair.
+        facts: what was done and with what.
+    """
+    rows = np.arange(len(scores))
+    every = Matches(rows, rows, scores)
+    likely = taken(every, scores >= np.float32(HALF))
+    return JobReport(
+        f"Pairs of {columns[0]} and {columns[1]}",
+        f"{len(likely.left):,} of {len(scores):,} pairs are more probably the same thing than not.", [*facts],
+        scores=ScoreHistogram.from_scores(scores, HALF),
+        pairs=list_pairs(every, likely, HALF, [Field(left, right, 1.0)], [columns],
+                         (names.__getitem__, names.__getitem__)),
     )  # fmt: skip
 
 

@@ -35,9 +35,9 @@ function groupSection(groups) {
 
 function calibrationSection(calibration) {
   const plot = Plot.plot({
-    width: plotWidth(460), height: 360, style: plotStyle, grid: true,
+    width: plotWidth(460), height: 380, marginBottom: 44, style: plotStyle, grid: true,
     ariaLabel: "Calibration: share of right answers by score",
-    x: { domain: [0, 1], label: "score" }, y: { domain: [0, 1], label: "share of right answers" },
+    x: { domain: [0, 1], label: "score", labelOffset: 38 }, y: { domain: [0, 1], label: "share of right answers" },
     marks: [
       Plot.line([[0, 0], [1, 1]], { stroke: "var(--soft)", strokeDasharray: "4 4" }),
       Plot.line(calibration.bins, { x: "score", y: "right", stroke: "var(--above)", strokeWidth: 2 }),
@@ -67,7 +67,9 @@ function confusionSection(confusion) {
 }
 
 function textTable(texts) {
-  return tableOf(["text", "label", "answer", "score"], texts.map((one) => [one.text, one.label, one.answer, one.score.toFixed(3)]));
+  const labeled = texts.some((one) => one.label);
+  return tableOf(["text", ...(labeled ? ["label"] : []), "answer", "score"],
+    texts.map((one) => [one.text, ...(labeled ? [one.label] : []), one.answer, one.score.toFixed(3)]));
 }
 
 function learningSection(points) {

@@ -16,6 +16,7 @@ from gramvec.bulk.embed_file import Files, Options, embed_file
 from gramvec.classify.fit import PARTS, Report, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.labeled import read_labeled
+from gramvec.classify.report import CountedLabels, fit_report
 from gramvec.classify.writer import LabelColumns
 from gramvec.cli.jobs.embed import (
     column_option,
@@ -24,11 +25,12 @@ from gramvec.cli.jobs.embed import (
     on_error_option,
     overwrite_option,
     progress,
-    report,
+    report_done,
     source_argument,
     told_to_stop,
     truncate_option,
 )  # fmt: skip
+from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.options import device_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
@@ -87,6 +89,7 @@ def classify() -> None:
 @click.option("--several/--one-label", default=None,
               help="Whether a text may have several labels, written a|b.  [by what the labels look like]")  # fmt: skip
 @threshold_option("what loses at most 1 % of the right answers on held-out texts")
+@report_option
 @truncate_option
 @max_characters_option
 @on_error_option
@@ -102,6 +105,7 @@ def fit(
     label: str,
     several: bool | None,
     thresholds: tuple[tuple[str | None, float], ...],
+    report: Path | None,
     truncate: bool,
     max_characters: int,
     on_error: OnError,
@@ -119,7 +123,8 @@ def fit(
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
-    check_outputs(output, inputs=[labeled], overwrite=overwrite)
+    clock = JobClock()
+    check_outputs(output, report, inputs=[labeled], overwrite=overwrite)
     form = FileFormat(form_of(labeled), delimiter, encoding)
     found = read_labeled(labeled, form, column, label, several=several, on_error=on_error)
     texts = found.texts
@@ -132,7 +137,7 @@ def fit(
         except InputError as error:
             at = "" if error.index is None else f"{found.unit} {found.numbers[error.index]}: "
             raise InputError(f"{labeled}: {at}{error}") from error
-        head, report = fit_head(
+        head, quality = fit_head(
             texts, vectors, found.labels if found.several else [one for (one,) in found.labels],
             model=embedder.name, digest=embedder.digest,
             threshold=_of_all(thresholds), thresholds=_of_labels(thresholds),
@@ -140,8 +145,12 @@ def fit(
     head.save(output)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
         click.echo(sentence, err=True)
-    for line in _report_lines(head, report):
+    for line in _report_lines(head, quality):
         click.echo(line)
+    if report is not None:
+        facts = clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {labeled: len(texts)})
+        page = fit_report(head, quality, texts, found.labels, title=f"Labels of {labeled.name}", facts=facts)
+        write_report(page, report)
     click.echo(f"{output}: {len(head.labels):,} labels of {head.model}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
@@ -186,6 +195,7 @@ def _report_lines(head: Head, report: Report) -> Iterator[str]:
 @click.option("-m", "--model", help="A name in models/, or a bundle's folder. [the head's]")
 @device_option
 @threshold_option("the head's")
+@report_option
 @truncate_option
 @max_characters_option
 @on_error_option
@@ -201,6 +211,7 @@ def predict(
     model: str | None,
     device: Device,
     thresholds: tuple[tuple[str | None, float], ...],
+    report: Path | None,
     truncate: bool,
     max_characters: int,
     on_error: OnError,
@@ -219,7 +230,8 @@ def predict(
     """  # noqa: D301 - click takes the character, not its escape
     output = output or STDIN
     form = form_to_write(output, TABLE_FORMS, form, "tsv")
-    check_outputs(output, inputs=[head, source], overwrite=overwrite)
+    clock = JobClock()
+    check_outputs(output, report, inputs=[head, source], overwrite=overwrite)
     learned = Head.load(head)
     own = _of_labels(thresholds)
     if other := [label for label in own if label not in learned.labels]:
@@ -235,7 +247,7 @@ def predict(
     began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("labeling") as watch:
         learned.check_bundle(embedder.digest, embedder.dimension)
-        added = LabelColumns(learned, prefix, most=max_characters)
+        added = (LabelColumns if report is None else CountedLabels)(learned, prefix, most=max_characters)
         written: Writes
         if form == "parquet":
             written = ParquetForm(column, added, {"gramvec.head": learned.file_digest, "gramvec.version": __version__})
@@ -245,4 +257,8 @@ def predict(
             embedder, Files(source, output, input_format, "jsonl", column), Options(truncate=truncate),
             on_error=on_error, watch=watch, written=written,
         )  # fmt: skip
-    report(done, output, began)
+    report_done(done, output, began)
+    if report is not None and isinstance(added, CountedLabels):
+        made_by = "head", f"{head} of {learned.model}, SHA-256 {learned.file_digest}"
+        title = f"Labels given to {'standard input' if source == STDIN else source.name}"
+        write_report(added.report(title=title, facts=clock.facts(made_by, {source: done.rows})), report)

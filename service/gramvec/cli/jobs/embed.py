@@ -172,10 +172,10 @@ def embed(
         done = embed_file(
             embedder, files, options, on_error=on_error, resume=resume, rows=batch_size, threads=threads, watch=watch
         )
-    report(done, output, began)
+    report_done(done, output, began)
 
 
-def report(done: Done, output: Path, began: float) -> None:
+def report_done(done: Done, output: Path, began: float) -> None:
     """Say which rows were left out and why, and how many a file or folder got since `began` of time.monotonic()."""
     if done.was_complete:
         click.echo(f"{output}: is complete, {done.rows:,} rows; nothing was left to do", err=True)

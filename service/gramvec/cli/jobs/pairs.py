@@ -15,8 +15,10 @@ from gramvec.cli.jobs.embed import (
     source_argument,
     told_to_stop,
 )  # fmt: skip
+from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
+from gramvec.matching.report import given_report, pair_model_fact
 from gramvec.pairs.given_pairs import score_given
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns
@@ -34,6 +36,7 @@ from gramvec.tables.staging import check_outputs
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv or .jsonl file. [stdout]")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
+@report_option
 @input_format_option
 @on_error_option
 @overwrite_option
@@ -45,6 +48,7 @@ def pairs_command(
     device: Device,
     output: Path | None,
     form: TableForm | None,
+    report: Path | None,
     input_format: FileFormat,
     on_error: OnError,
     overwrite: bool,
@@ -60,7 +64,8 @@ def pairs_command(
       gramvec pairs candidates.jsonl --left a --right b --meaning gramvec-en
     """  # noqa: D301 - click takes the character, not its escape
     written = form_to_write(output, TABLE_FORMS, form)
-    check_outputs(output, inputs=[source], overwrite=overwrite)
+    clock = JobClock()
+    check_outputs(output, report, inputs=[source], overwrite=overwrite)
     options = {left: "--left", right: "--right"}
     with told_to_stop():
         with progress("reading") as watch:
@@ -76,5 +81,10 @@ def pairs_command(
         columns |= {"left": one, "right": other}
         shown = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
         write_table(output, written, list(columns), shown)
+        if report is not None:
+            names = [f"{found.unit} {number}" for number in found.numbers]
+            facts = clock.facts(pair_model_fact(same=False), {source: len(names)})
+            page = given_report(scores["score"], one, other, (left, right), names, facts=facts)
+            write_report(page, report)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
         click.echo(sentence, err=True)

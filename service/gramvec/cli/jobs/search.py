@@ -20,7 +20,7 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     progress,
-    report,
+    report_done,
     source_argument,
     threads_option,
     told_to_stop,
@@ -107,7 +107,7 @@ def build(
             embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
             truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
         )  # fmt: skip
-    report(done, output, began)
+    report_done(done, output, began)
 
 
 @index.command(short_help="Add the texts of a file to an index.")
@@ -147,7 +147,7 @@ def add(
             embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
             threads=threads, watch=watch,
         )  # fmt: skip
-    report(done, index, began)
+    report_done(done, index, began)
 
 
 @index.command(short_help="Remove rows from an index.")
