@@ -17,7 +17,7 @@ from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
-from gramvec.text.frames import column_of, is_missing, texts_or_empty
+from gramvec.text.frames import texts_of_column, texts_or_empty
 
 On = str | Sequence[str] | Mapping[str, float]
 Top = int | Literal["all"] | None
@@ -156,10 +156,10 @@ class Matcher:
         tables = [{name: table} if isinstance(table, list | tuple) else table
                   for table, name in zip((left, right), known.columns[0], strict=True)]  # fmt: skip
         fields = [
-            Field(_column(tables[0], name), _column(tables[1], other), weight)
+            Field(texts_of_column(tables[0], name), texts_of_column(tables[1], other), weight)
             for (name, other), weight in zip(known.columns, known.weights, strict=True)
         ]
-        keys = None if block is None else (_column(tables[0], block), _column(tables[1], block))
+        keys = None if block is None else (texts_of_column(tables[0], block), texts_of_column(tables[1], block))
         pair = TablePair(fields, keys, ngrams=known.ngrams, same=left is right, threads=threads)
         return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
 
@@ -185,26 +185,13 @@ def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tup
     if on is None:
         return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
     weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
-    fields = [Field(_column(left, name), _column(right, name), weight) for name, weight in weights.items()]
+    fields = [
+        Field(texts_of_column(left, name), texts_of_column(right, name), weight) for name, weight in weights.items()
+    ]
     return fields, [(name, name) for name in weights]
 
 
 def _keys(left: Any, right: Any, block: str | None, on: On | None) -> Blocks | None:
     if block is not None and on is None:
         raise InputError("block names a column, so the tables need columns: give on=", field="block")
-    return (_column(left, block), _column(right, block)) if block is not None else None
-
-
-def _column(table: Any, name: str) -> list[str]:
-    return [_text_of(value, name) for value in column_of(table, name)]
-
-
-def _text_of(value: Any, name: str) -> str:
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return ""
-    if isinstance(value, bytes | bytearray):
-        raise InputError(f"column {name!r} holds bytes; decode them to texts", field="on")
-    # pandas makes a column of whole numbers one of floats where a value is missing.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return (texts_of_column(left, block), texts_of_column(right, block)) if block is not None else None

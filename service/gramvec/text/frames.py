@@ -54,6 +54,23 @@ def column_of(table: Any, name: str) -> list[Any]:
     return [None if is_missing(value) else value for value in listed(column)]
 
 
+def texts_of_column(table: Any, name: str) -> list[str]:
+    """Return the values of table[name] as texts, "" for each that is missing. Raises InputError as `column_of` does."""
+    return [text_of_cell(value, name) for value in column_of(table, name)]
+
+
+def text_of_cell(value: Any, name: str) -> str:
+    """Return a value of a column as a text, "" for one that is missing. Raises InputError for bytes."""
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return ""
+    if isinstance(value, bytes | bytearray):
+        raise InputError(f"column {name!r} holds bytes; decode them to texts", field="on")
+    # pandas makes a column of whole numbers one of floats where a value is missing.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def rows_of(records: Any) -> Iterator[Any]:
     """Return the rows of a frame, of a dict of columns, of an iterable of rows, or of one row that is a str.
 
