@@ -333,7 +333,7 @@ def _nearest_by_rapidfuzz(left: Sequence[str], right: Sequence[str]) -> tuple[Ma
 
 
 def _pairs_by_default(texts: Sequence[str]) -> Matches:
-    return Matches(*likely_pairs(texts, 0.01).pairs)
+    return Matches(*likely_pairs([texts], 0.01).pairs)
 
 
 def _pairs_by_tfidf(texts: Sequence[str]) -> Matches:

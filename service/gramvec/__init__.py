@@ -23,6 +23,7 @@ from gramvec.errors import (
 
 if TYPE_CHECKING:
     from gramvec import client, explain, integrations, lexical
+    from gramvec.duplicates.api import dedupe
     from gramvec.embed.embedder import Embedder
     from gramvec.embed.loading import load
     from gramvec.matching.api import match, pair_scores
@@ -40,6 +41,7 @@ __all__ = [
     "ServiceError",
     "__version__",
     "client",
+    "dedupe",
     "explain",
     "integrations",
     "lexical",
@@ -55,6 +57,7 @@ __version__ = "0.2.0"
 _WHERE = {
     "Embedder": "gramvec.embed",
     "Index": "gramvec.search",
+    "dedupe": "gramvec.duplicates",
     "load": "gramvec.embed",
     "match": "gramvec.matching",
     "pair_scores": "gramvec.matching",

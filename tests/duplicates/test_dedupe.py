@@ -16,11 +16,13 @@ import gramvec
 from bulk_support import MODEL, gramvec_command
 from gramvec.duplicates import differences, exact_join, pairs
 from gramvec.duplicates.differences import difference, same_numbers, word_replaced
+from gramvec.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.features import NO_PAIRS, SLACK, Features, NearPairs
-from gramvec.duplicates.likely import STAYS, Stays, likely_pairs, standing_for
+from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
 from gramvec.duplicates.pairs import groups, similar_pairs
-from gramvec.duplicates.rows import DedupeResult, read_texts
+from gramvec.duplicates.rows import read_rows
 from gramvec.errors import InputError
+from gramvec.tables.inputs import FileFormat
 
 for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
@@ -205,15 +207,16 @@ def run(*arguments: object, text: str = "", code: int = 0) -> tuple[str, str]:
 
 def test_the_command() -> None:
     listed, said = run(text="\n".join([*LINES, "Kingston SSD, 2tb drive"]) + "\n")
-    pairs = [line.split("\t")[:2] for line in listed.splitlines()]
+    header, *pairs = [line.split("\t")[:2] for line in listed.splitlines()]
+    assert header == ["line", "other_line"]
     assert ["3", "5"] in pairs and ["1", "7"] in pairs
     assert not {("2", "4"), ("1", "3")} & {tuple(pair) for pair in pairs}
     assert "pairs of different lines at the threshold 0." in said and "expected to be right" in said
     grouped, _ = run("--threshold", "1", "--groups", "--json", text="\n".join(LINES) + "\n")
     assert [json.loads(line)["lines"] for line in grouped.splitlines()] == [[3, 5]]
     for output in ((), ("--output", "-")):
-        bare, _ = run("--threshold", "1", "--no-texts", *output, text="\n".join(LINES))
-        assert bare.splitlines() == ["3\t5\t1.0000"]
+        bare, _ = run("--threshold", "1", "--columns", "none", *output, text="\n".join(LINES))
+        assert bare.splitlines() == ["line\tother_line\tscore", "3\t5\t1.0"]
 
 
 TYPOS = """Blackrocks Brewery|Blackrokcs Brewery
@@ -229,7 +232,7 @@ Sunny Day School 12 High Street 60601 3125550199|Sunny Day School 12 High Street
 
 def test_small_changes_are_found_and_nothing_else() -> None:
     lines = [one for pair in TYPOS.splitlines() for one in pair.split("|")]
-    found = likely_pairs(lines)
+    found = likely_pairs([lines])
     assert list(zip(found.pairs.left.tolist(), found.pairs.right.tolist(), strict=True)) == [
         (at, at + 1) for at in range(0, len(lines), 2)
     ]
@@ -237,22 +240,37 @@ def test_small_changes_are_found_and_nothing_else() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 0.9]))), st.sampled_from(STAYS))
 def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], stays: Stays) -> None:
-    texts = ["x" * (at * 7 % 4 + 1) for at in range(10)]
+    texts = [f"{at}" * (at * 7 % 4 + 1) for at in range(10)]
     known = {(min(a, b), max(a, b)): score for a, b, score in pairs if a != b}
     columns = [
         np.array(column) for column in zip(*((*pair, score) for pair, score in sorted(known.items())), strict=True)
     ]
     near = NearPairs(*(columns or NO_PAIRS))
-    found = standing_for(texts, np.arange(10) % 3, near, stays).tolist()
-    kept = {at for at in range(10) if found[at] == at}
-    assert all(one in kept and (min(at, one), max(at, one)) in known for at, one in enumerate(found) if at != one)
+    every = [*texts, "", *texts[::3]]
+    rows = distinct_rows([every])
+    cells = np.arange(len(every)) % 4
+    found = DuplicateRows(rows, LikelyPairs(near, 0.5, 0.5), staying_rows(rows, near, stays, cells))
+    text = [texts.index(one) if one else 10 for one in every]
+    kept = set(found.kept.tolist())
+    assert kept.isdisjoint(found.dropped.tolist()) and 10 in kept and found.empty == 1
+    for row, one in enumerate(found.stays.tolist()):
+        both = tuple(sorted((text[row], text[one])))
+        assert one in kept and (one == row or text[row] == text[one] or both in known)
     # No two that stay are a pair.
-    assert not [pair for pair in known if set(pair) <= kept]
+    assert not [pair for pair in known if set(pair) <= {text[row] for row in kept}]
+    equal = {(a, b) for a in range(len(every)) for b in range(a + 1, len(every)) if text[a] == text[b]}
+    alike = {(a, b) for a in range(len(every)) for b in range(a + 1, len(every))
+             if tuple(sorted((text[a], text[b]))) in known}  # fmt: skip
+    assert list(zip(found.pairs.left.tolist(), found.pairs.right.tolist(), strict=True)) == sorted(equal | alike)
+    assert found.pairs.scores.tolist() == pytest.approx([
+        known.get((min(text[a], text[b]), max(text[a], text[b])), 1) for a, b in sorted(equal | alike)
+    ])  # fmt: skip
+    assert all(len(group) > 1 and group == sorted(group) for group in found.groups)
 
 
 def test_which_line_stays() -> None:
     text = "acme limited\nAcme Limited!!\nacme limited.\nacme limited.\n"
-    kept = {stays: run("--keep", "-", "--stays", stays, text=text)[0] for stays in STAYS}
+    kept = {stays: run("--keep", "-", "--stays", stays, text=text)[0] for stays in STAYS if stays != "complete"}
     assert kept == {"first": "acme limited\n", "longest": "Acme Limited!!\n", "frequent": "acme limited.\n"}
 
 
@@ -304,7 +322,7 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
     index = gramvec.Index.build(tmp_path / "known.index", LINES, model=gramvec.load(MODEL, device="cpu"))
     text = "Kingston SSD  2TB drive.\nnew thing\nKingston SSD 8TB drive\n"
     listed, _ = run("--against", index.path, "--threshold", "0.9", text=text)
-    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["1", "1"]]
+    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["line", "known_id"], ["1", "1"]]
     kept, said = run("--against", index.path, "--threshold", "0.9", "--keep", "-", text=text)
     assert kept.splitlines() == ["new thing", "Kingston SSD 8TB drive"]
     assert "known as 'Kingston SSD 2TB drive'" in said
@@ -316,8 +334,12 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
         (["--threshold", "2"], "a", "Invalid value for '--threshold'"),
         (["--ignore-words"], "a", "--ignore-words: gone since 0.2.0; what lines are one is the pair model's to say"),
         (["--numbers"], "a", "--numbers: gone"),
-        (["--model", "x"], "a", "--model: gone since 0.2.0; lines are compared by letters and words"),
+        (["--model", "x"], "a", "--model: lines are compared by letters and words; give --by meaning"),
         (["--space", "both"], "a", "--space: gone"),
+        (["--column", "text"], "a", "--column: gone since 0.2.0; columns are named with --on"),
+        (["--no-texts"], "a", "--no-texts: gone since 0.2.0; --columns none"),
+        (["--by", "meaning", "--report", "a.html"], "a", "--report: shows probabilities"),
+        (["--by", "meaning", "--against", "."], "a", "leave out --by meaning"),
         (["--max-texts", "9"], "a", "--max-texts: gone"),
         (["--against", ".", "--groups"], "a", "which are not groups"),
     ],
@@ -339,21 +361,68 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"x\n" * rows)
     tracemalloc.start()
     try:
-        found = read_texts(tmp_path / "a.txt", "txt", "text", on_error="stop", watch=lambda reader, done: None)
-        roots = DedupeResult(found, NO_PAIRS).roots()
-        assert tracemalloc.get_traced_memory()[1] < 60 * rows
+        table = read_rows(
+            tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop", watch=lambda reader, done: None
+        )
+        distinct = distinct_rows(table.columns)
+        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, 1), staying_rows(distinct, NO_PAIRS, "first")).kept
+        assert tracemalloc.get_traced_memory()[1] < 200 * rows
     finally:
         tracemalloc.stop()
-    assert roots.tolist() == [0] * rows
+    assert kept.tolist() == [0]
 
 
 def test_rows_without_a_text_stay_and_are_counted(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
     source.write_bytes(b'id,text\n1,bananas\n2,\n3," "\n4,bananas\n5,\n')
     listed, said = run(source)
-    assert [line.split("\t")[:2] for line in listed.splitlines()] == [["2", "5"]]
+    assert [line.split("\t")[:4] for line in listed.splitlines()[1:]] == [["1", "4", "2", "5"]]
     assert "3 lines have no text and repeat nothing" in said
     kept, said = run(source, "--keep", "-")
     assert kept == 'id,text\n1,bananas\n2,\n3," "\n5,\n'
     assert "4 of 5 lines kept" in said
     assert "1 line has no text and repeats nothing" in run(text="a\n\nb\n")[1]
+
+
+PEOPLE = """id,name,street,phone
+7,Oaks Nursery,7 Mill Lane,
+8,bananas,1 Long Road,312
+9,Oak Nursery,7 Mill Lane,312-555-0142
+9,,,
+"""
+
+
+def test_several_columns_with_ids_and_all_columns(tmp_path: Path) -> None:
+    source = tmp_path / "people.csv"
+    source.write_text(PEOPLE)
+    on = ("--on", "name", "--on", "street")
+    listed, said = run(source, *on)
+    assert [line.split("\t") for line in listed.splitlines()] == [
+        ["id", "other_id", "line", "other_line", "score", "name", "street", "other_name", "other_street"],
+        ["7", "9", "2", "4", listed.split("\t")[12], "Oaks Nursery", "7 Mill Lane", "Oak Nursery", "7 Mill Lane"],
+    ]
+    assert "1 line has no text and repeats nothing" in said
+    pair = json.loads(run(source, *on, "--json")[0])
+    assert 0.5 < pair.pop("score") < 1
+    assert pair == {
+        "ids": ["7", "9"],
+        "lines": [2, 4],
+        "texts": ["Oaks Nursery | 7 Mill Lane", "Oak Nursery | 7 Mill Lane"],
+    }
+    whole = json.loads(run(source, *on, "--json", "--columns", "all", "--id", "none")[0])
+    assert whole["ids"] == ["2", "4"] and [row["phone"] for row in whole["rows"]] == ["", "312-555-0142"]
+    grouped = run(source, *on, "--groups", "--columns", "all")[0].splitlines()
+    assert grouped[0] == "group\tid\tline\tname\tstreet\tphone" and grouped[2].startswith("1\t9\t4\tOak Nursery")
+    run(source, *on, "--columns", "all", "--id", "phone", "-o", tmp_path / "pairs.csv")
+    header = (tmp_path / "pairs.csv").read_text().splitlines()[0].split(",")
+    assert header[5:] == ["row_id", "name", "street", "other_other_id", "other_name", "other_street"]
+    kept, _ = run(source, *on, "--keep", "-", "--stays", "complete")
+    assert [line.partition(",")[0] for line in kept.splitlines()] == ["id", "8", "9", "9"]
+    assert "has no column 'x'; it has" in run(source, "--on", "x", code=1)[1]
+
+
+def test_meanings_are_compared_at_a_threshold_that_is_given(tmp_path: Path) -> None:
+    listed, said = run("--by", "meaning", "--model", MODEL, "--threshold", "0.99", text="bananas\nBananas\nother\n")
+    assert [line.split("\t")[:2] for line in listed.splitlines()[1:]] == [["1", "2"]]
+    assert "expected to be right" not in said
+    assert "threshold: meanings have cosines" in run("--by", "meaning", text="a", code=1)[1]

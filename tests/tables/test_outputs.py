@@ -151,7 +151,7 @@ def test_a_list_of_duplicates_has_the_form_of_its_ending(tmp_path: Path) -> None
     texts = made(tmp_path / "t.txt", "acme\nbeta\nacme\n")
     for options, table in (
         ((), [["line", "other_line", "score", "text", "other_text"], ["1", "3", "1.0", "acme", "acme"]]),
-        (("--no-texts",), [["line", "other_line", "score"], ["1", "3", "1.0"]]),
+        (("--columns", "none"), [["line", "other_line", "score"], ["1", "3", "1.0"]]),
         (("--groups",), [["group", "line", "text"], ["1", "1", "acme"], ["1", "3", "acme"]]),
     ):
         done = gramvec_command("dedupe", texts, "-o", tmp_path / "list.csv", *options)

@@ -1,1 +1,7 @@
-"""Near-duplicates in one file, or beside an index: by the score of matching, numbers and codes compared."""
+"""Near-duplicates in one table, or beside an index: by the score of matching, or by meaning."""
+
+from __future__ import annotations
+
+from gramvec.duplicates.api import dedupe
+
+__all__ = ["dedupe"]

@@ -16,7 +16,7 @@ from gramvec.matching.match_tables import probabilities_of, score_fields, thresh
 from gramvec.pairs.tokens import folded, tokens_of
 from gramvec.text.arrays import Bools, Floats, Int64s
 
-Stays = Literal["first", "longest", "frequent"]
+Stays = Literal["first", "longest", "complete", "frequent"]
 STAYS: tuple[Stays, ...] = get_args(Stays)
 # Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
 LEAST_ALIKE = 0.6
@@ -38,20 +38,20 @@ class LikelyPairs(NamedTuple):
 
 
 def likely_pairs(
-    texts: Sequence[str],
+    columns: Sequence[Sequence[str]],
     threshold: float | None = None,
     *,
     threads: int = 1,
     most: int | None = None,
     watch: Watch = lambda phase, done, total: None,
 ) -> LikelyPairs:
-    """Return the pairs of different texts that are probably the same thing, the lower one left.
+    """Return the pairs of different rows that are probably the same thing, the lower one left.
 
-    Candidates of up to 100,000 texts are the twelve nearest of each by two weightings of their n-grams; of more, pairs
+    Candidates of up to 100,000 rows are the twelve nearest of each by two weightings of their n-grams; of more, pairs
     that are likely by samples of their features.
 
     Args:
-        texts: n texts; one of white space is in no pair.
+        columns: the compared columns, n texts each; a row of white space is in no pair.
         threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
         threads: of the comparison.
         most: pairs that may be found.
@@ -63,23 +63,24 @@ def likely_pairs(
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
     sampled = 0, 0
-    if len(texts) <= EXACT_TEXTS:
-        scored = score_fields([Field(texts, texts, 1.0)], same=True, threads=threads, watch=watch)
+    if len(columns[0]) <= EXACT_TEXTS:
+        scored = score_fields([Field(texts, texts, 1.0) for texts in columns], same=True, threads=threads, watch=watch)
         least = 0.01 if threshold is None else threshold
         both = scored.kept(scored.pairs.scores >= np.float32(least)).rows()
         lower = both.left < both.right
         found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
         candidates = NearPairs(*scored.first_rows())
     else:
+        texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
         likely = similar_pairs(texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, watch=watch)
         sampled = likely.sampled, likely.sampled_found
-        tokens = tokens_of([[[folded(text) for text in texts]]])
+        tokens = tokens_of([[[folded(text) for text in texts] for texts in columns]])
         probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, watch=watch)
         found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if most is not None and int(kept.sum()) > most:
-        raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
+        raise InputError(f"more than {most:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
     precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
@@ -102,28 +103,24 @@ def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> F
     return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
 
 
-def standing_for(texts: Sequence[str], counts: Int64s, pairs: NearPairs, stays: Stays = "first") -> Int64s:
+def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:
     """Return int64[n], the text that stays for each text: itself, or one that it makes a pair with.
 
     There are no chains: a text goes only if it is in a pair with one that stays.
 
     Args:
-        texts: n texts.
-        counts: int64[n], how often each stands in the list.
+        rank: int64[n], the lowest of which stays; of two that are equal in this, the first.
         pairs: what is the same thing.
-        stays: which of several texts stays: the first, the longest, or the one that stands most often; of two that are
-            equal in this, the first.
     """
-    rank = {"first": np.zeros(len(texts)), "longest": -np.array([len(text) for text in texts]), "frequent": -counts}
-    order = np.lexsort((np.arange(len(texts)), rank[stays]))
-    place = np.empty(len(texts), np.int64)
-    place[order] = np.arange(len(texts))
+    order = np.argsort(rank, kind="stable")
+    place = np.empty(len(rank), np.int64)
+    place[order] = np.arange(len(rank))
     ahead = place[pairs.left] < place[pairs.right]
     winner, other = np.where(ahead, pairs.left, pairs.right), np.where(ahead, pairs.right, pairs.left)
     # Texts in the order in which they are decided, each with its most probable partner first.
     by = np.lexsort((place[winner], -pairs.scores, place[other]))
-    found = np.arange(len(texts))
-    gone: Bools = np.zeros(len(texts), np.bool_)
+    found = np.arange(len(rank))
+    gone: Bools = np.zeros(len(rank), np.bool_)
     for one, partner in zip(other[by].tolist(), winner[by].tolist(), strict=True):
         if not gone[one] and not gone[partner]:
             gone[one] = True

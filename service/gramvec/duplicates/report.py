@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gramvec.duplicates.likely import LikelyPairs, Stays
-from gramvec.duplicates.rows import DedupeResult
+from gramvec.duplicates.distinct import DuplicateRows
+from gramvec.duplicates.rows import DedupeTable
 from gramvec.matching.fields import Field
 from gramvec.matching.nearest import Matches
 from gramvec.matching.report import EQUAL_ROWS, list_pairs
 from gramvec.report import DuplicateGroup, GroupSizes, JobReport, ScoreHistogram, count_groups
+from gramvec.text.arrays import Int64s
 
 MAX_GROUPS = 30
 # Rows of a group that are shown, and characters of each.
@@ -19,53 +20,43 @@ MAX_ROWS, MAX_CHARACTERS = 20, 300
 
 
 def dedupe_report(
-    result: DedupeResult,
-    likely: LikelyPairs,
-    stays: Stays,
-    *,
-    title: str,
-    column: str,
-    facts: Sequence[tuple[str, str]],
+    found: DuplicateRows, table: DedupeTable, *, title: str, columns: Sequence[str], facts: Sequence[tuple[str, str]]
 ) -> JobReport:
     """Return the report of a deduplication.
 
     Args:
-        result: the rows with their pairs.
-        likely: those pairs with all candidates.
-        stays: which row of a group stays.
+        found: the duplicates.
+        table: the rows of the file.
         title: the heading.
-        column: the name of the compared column.
+        columns: the names of the compared columns.
         facts: what was done and with what.
     """
-    found = result.found
-    roots = result.staying(stays)
-    left_out = int(np.count_nonzero(roots != np.arange(len(roots))))
-    rows, first = np.unique(np.asarray(found.of_row), return_index=True)
-    first_row = dict(zip(rows.tolist(), first.tolist(), strict=True))
+    of_row, likely, unit = found.distinct.of_row, found.likely, table.table.unit
+    texts, first = np.unique(of_row, return_index=True)
+    first_row = dict(zip(texts.tolist(), first.tolist(), strict=True))
 
     def name_text(text: int) -> str:
-        return f"{found.unit} {found.numbers[first_row[text]]}"
+        return table.name(first_row[text])
 
     number = len(likely.pairs.left)
     summary = (
-        f"{left_out:,} of {len(roots):,} {found.unit}s repeat one that stays; {number:,} pair{'s' * (number != 1)} of "
-        f"different {found.unit}s at the threshold {likely.threshold:.3f}"
+        f"{len(found.dropped):,} of {len(of_row):,} {unit}s repeat one that stays; {number:,} pair{'s' * (number != 1)}"
+        f" of different {unit}s at the threshold {likely.threshold:.3f}"
     )
     if number:
         summary += f", of which {likely.precision:.0%} are expected to be right"
-    fields = [Field(found.different, found.different, 1.0)]
+    fields = [Field(column, column, 1.0) for column in found.distinct.columns]
     return JobReport(
         title, summary, [*facts],
         scores=ScoreHistogram.from_scores(likely.candidates.scores, likely.threshold, unit="candidate pairs",
                                           note=EQUAL_ROWS),
         pairs=list_pairs(Matches(*likely.candidates), Matches(*likely.pairs), likely.threshold, fields,
-                         [(column, column)], (name_text, name_text)),
-        groups=_groups(result, roots),
+                         [(name, name) for name in columns], (name_text, name_text)),
+        groups=_groups(found.stays, table),
     )  # fmt: skip
 
 
-def _groups(result: DedupeResult, roots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> GroupSizes:
-    found = result.found
+def _groups(roots: Int64s, table: DedupeTable) -> GroupSizes:
     sizes = np.bincount(roots, minlength=len(roots))
     several = np.flatnonzero(sizes > 1)
     largest = several[np.argsort(-sizes[several], kind="stable")[:MAX_GROUPS]]
@@ -73,9 +64,9 @@ def _groups(result: DedupeResult, roots: np.ndarray[tuple[int], np.dtype[np.int6
     starts = np.cumsum(sizes) - sizes
 
     def text(row: int) -> str:
-        whole = found.different[found.of_row[row]]
+        whole = table.text(row)
         cut = whole if len(whole) <= MAX_CHARACTERS else whole[:MAX_CHARACTERS] + "…"
-        return f"{found.unit} {found.numbers[row]}: {cut}"
+        return f"{table.name(row)}: {cut}"
 
     shown = []
     for root in largest.tolist():

@@ -7,7 +7,7 @@ says which columns come in which order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -131,6 +131,7 @@ def read_columns(
     most: int = MOST_ROWS,
     watch: Callable[[Reader, int], None] = lambda reader, rows: None,
     as_text: Callable[[Any], str] | None = None,
+    why_bad: Callable[[str], str | None] | None = None,
 ) -> Columns:
     """Read columns of a file.
 
@@ -146,6 +147,7 @@ def read_columns(
         most: rows that are accepted.
         watch: called with the reader and the number of rows after each block.
         as_text: makes a text of a value; None for `text_of`.
+        why_bad: says of a text why its row is bad, None if it is not; None accepts all.
 
     Raises:
         InputError: naming file and line, for a bad row if `on_error` is "stop", a missing column, and too many rows.
@@ -161,11 +163,11 @@ def read_columns(
             table.bad.blank += block.blank
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
                 why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
-                if why is None:
+                cells = [value_at(record, name) for name in table.values]
+                if (why := why or _refused(cells, why_bad)) is None:
                     table.found.update(dict.fromkeys(record))
                     table.numbers.append(number)
-                    for name, values in table.values.items():
-                        found = value_at(record, name)
+                    for (name, values), found in zip(table.values.items(), cells, strict=True):
                         if found is not MISSING:
                             table.found.setdefault(name)
                         values.append((as_text or text_of)(found))
@@ -181,9 +183,32 @@ def read_columns(
     return table
 
 
+def read_records(path: Path, format: FileFormat, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:  # noqa: A002
+    """Return the columns of the rows of some numbers, see TableRow, by these numbers.
+
+    Raises InputError if the file has no such row: it was changed since its numbers were read.
+    """
+    wanted = set(numbers)
+    with TableRows(path, format) as rows:
+        found = {row.number: row.record for row in rows if row.number in wanted and row.why is None}
+    if missing := wanted - found.keys():
+        raise InputError(f"{path}: {rows.unit} {min(missing)} was there and is not any more; leave the file as it is")
+    return found
+
+
+def count_cells(path: Path, format: FileFormat) -> dict[int, int]:  # noqa: A002
+    """Return how many cells of each row hold a text, by the row's number."""
+    with TableRows(path, format) as rows:
+        return {row.number: sum(bool(text_of(cell).strip()) for cell in row.record.values()) for row in rows}
+
+
 def text_of(value: Any) -> str:
     """Return a column's value as text; "" for None, and for MISSING."""
     return value if isinstance(value, str) else "" if value is None or value is MISSING else str(value)
+
+
+def _refused(cells: Sequence[Any], why_bad: Callable[[str], str | None] | None) -> str | None:
+    return next(filter(None, map(why_bad, map(text_of, cells))), None) if why_bad else None
 
 
 def _unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:

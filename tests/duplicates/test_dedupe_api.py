@@ -1,0 +1,113 @@
+"""`gramvec.dedupe`: rows of every kind, several columns, which row stays, meanings, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gramvec
+from bulk_support import MODEL
+from gramvec.errors import InputError
+
+pytest.importorskip("scipy", reason="scipy is not installed: pip install 'gramvec[match]'")
+
+NAMES = ["Oaks Nursery", "bananas", "Oak Nursery", "bananas", None, ""]
+TABLE = {"id": [1, 2, 3, 4, 5, 6], "name": NAMES, "phone": ["312-555-0142", None, "3125550142", "1", None, None]}
+ROWS = [dict(zip(TABLE, row, strict=True)) for row in zip(*TABLE.values(), strict=True)]
+
+
+def kinds() -> dict[str, Any]:
+    found: dict[str, Any] = {"dict of lists": TABLE, "list of dicts": ROWS, "generator": (row for row in ROWS)}
+    for name, make in (
+        ("pandas", lambda it: it.DataFrame(TABLE, index=range(7, 13)).convert_dtypes()),
+        ("polars", lambda it: it.DataFrame(TABLE)),
+        ("pyarrow", lambda it: it.table(TABLE)),
+    ):
+        try:
+            found[name] = make(__import__(name))
+        except ImportError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_tables_of_every_kind(kind: str) -> None:
+    found = gramvec.dedupe(kinds()[kind], on=["name", "phone"], id="id")
+    assert (found.pairs.left.tolist(), found.pairs.right.tolist()) == ([0, 1], [2, 3])
+    assert (found.groups, found.kept.tolist(), found.empty) == ([[0, 2], [1, 3]], [0, 1, 4, 5], 2)
+    assert found.ids == ["1", "2", "3", "4", "5", "6"]
+    complete = gramvec.dedupe(kinds()[kind], on="name", keep="complete")
+    assert complete.kept.tolist() == [0, 3, 4, 5]
+    # All columns but the ids, as one text.
+    assert gramvec.dedupe(kinds()[kind], id="id").kept.tolist()[:2] == [0, 1]
+
+
+def test_texts_of_every_kind() -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    series = pd.Series(NAMES, dtype="string"), pl.Series(NAMES)
+    for rows in (NAMES, iter(NAMES), tuple(NAMES), np.array(NAMES, object), *series):
+        found = gramvec.dedupe(rows)
+        assert list(zip(*(part.tolist() for part in found.pairs[:2]), strict=True)) == [(0, 2), (1, 3)]
+        assert found.pairs.scores[1] == 1 and found.kept.tolist() == [0, 1, 4, 5] and found.ids is None
+
+
+@pytest.mark.parametrize("rows", [[], ["a"], [""], iter(()), {"name": []}, [{"name": "x"}], ["a", "b", "c"]])
+def test_few_rows_have_no_duplicates(rows: Any) -> None:
+    found = gramvec.dedupe(rows)
+    assert found.pairs.left.dtype == found.kept.dtype == np.int64 and found.pairs.scores.dtype == np.float32
+    assert found.groups == [] and found.kept.tolist() == list(range(len(found.stays)))
+
+
+def test_which_row_stays() -> None:
+    rows = ["acme limited", "Acme Limited!!", "acme limited.", "acme limited."]
+    kept = {keep: gramvec.dedupe(rows, keep=keep).kept.tolist() for keep in ("first", "longest", "frequent")}  # type: ignore[arg-type]
+    assert kept == {"first": [0], "longest": [1], "frequent": [2]}
+
+
+def test_meanings() -> None:
+    rows = ["a red car", "bananas", "A red car.", ""]
+    embedder = gramvec.load(MODEL, device="cpu")
+    found = gramvec.dedupe(rows, by="meaning", model=embedder, threshold=0.9)
+    assert list(zip(*(part.tolist() for part in found.pairs[:2]), strict=True)) == [(0, 2)]
+    assert found.pairs.scores[0] == pytest.approx(embedder.pair_similarity(["a red car"], ["A red car."])[0], abs=1e-6)
+    assert found.kept.tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ("abc", {}, "got one text; wrap it in a list"),
+        (5, {}, "must be an iterable"),
+        ({"a", "b"}, {}, "a set, which has no order"),
+        ([b"a"], {}, "row 0 is of type bytes; give a text"),
+        (["a", 1], {}, "row 1 is of type int; give a text"),
+        ([{"a": "b"}, "a"], {}, "row 1 is of type str; give a dict"),
+        ([{"a": b"b"}], {}, "column 'a' holds bytes"),
+        (["a"], {"on": "name"}, "these rows are texts; leave them out"),
+        (TABLE, {"on": "x"}, "has no column 'x'"),
+        (TABLE, {"on": {"name": 2}}, "must be a column's name or a list of names"),
+        (TABLE, {"on": []}, "no column to compare"),
+        (TABLE, {"id": "x"}, "id: the table has no column 'x'"),
+        ({"a": ["x"], "b": []}, {}, "different lengths"),
+        (np.zeros((2, 2)), {}, "no names of columns"),
+        (["a"], {"by": "letter"}, "by: must be 'letters' or 'meaning'"),
+        (["a"], {"keep": "last"}, "keep: must be one of 'first'"),
+        (["a"], {"threshold": 2}, "threshold: must be from 0 to 1"),
+        (["a"], {"model": MODEL}, "model: is for by='meaning'"),
+        (["a"], {"by": "meaning"}, "give the lowest one"),
+        (["x" * 65_537], {}, "row 0: the text has 65,537 characters"),
+        (["a", "\ud800"], {}, "row 1: the text has a lone surrogate"),
+    ],
+)
+def test_what_is_no_table_or_no_option_is_refused(rows: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        gramvec.dedupe(rows, **options)
+
+
+def test_too_many_pairs_of_equal_rows_still_have_groups() -> None:
+    found = gramvec.dedupe(["same"] * 5_000)
+    assert len(found.groups) == 1 and found.kept.tolist() == [0]
+    with pytest.raises(InputError, match="12,497,500 pairs of rows"):
+        _ = found.pairs
