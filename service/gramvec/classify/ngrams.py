@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gramvec.features.numpy_reference import word_spans
 from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
+from gramvec.lexical.tfidf import damp_counts, inverse_frequency
 from gramvec.text import hashing
 from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.inputs import blocks
@@ -102,8 +103,8 @@ class NgramColumns:
             at = np.flatnonzero((keys >> COLUMN_BITS == part) & (counts >= least))
             kept.append(at[np.argsort(-counts[at], kind="stable")[:most]])
         places = np.sort(np.concatenate(kept))
-        idf = np.log((1 + len(texts)) / (1 + counts[places])) + 1
-        unseen = float(np.float32(np.log(1 + len(texts)) + 1))
+        idf = inverse_frequency(len(texts), counts[places])
+        unseen = float(np.float32(inverse_frequency(len(texts), np.zeros(1))[0]))
         return cls(keys[places].astype(np.int32), idf.astype(np.float32), unseen)
 
     def only(self, places: Int64s) -> NgramColumns:
@@ -133,4 +134,4 @@ def _counted(text: Int64s, item: Int64s) -> tuple[Int64s, Int64s, NDArray[np.flo
     pairs = np.sort(text << 32 | item)
     first = np.flatnonzero(np.diff(pairs, prepend=np.int64(-1)))
     times = np.diff(np.append(first, len(pairs)))
-    return pairs[first] >> 32, pairs[first] & 0xFFFFFFFF, 1 + np.log(times)
+    return pairs[first] >> 32, pairs[first] & 0xFFFFFFFF, damp_counts(times)

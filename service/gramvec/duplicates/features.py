@@ -9,6 +9,7 @@ import numpy as np
 
 from gramvec.lexical.hashing import COLUMNS, counted
 from gramvec.lexical.sparse import held_by
+from gramvec.lexical.tfidf import damp_counts, inverse_frequency, normalize_rows
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.matching.scoring import NGRAM_POWER, NGRAM_SHARE, ORDERS, WORD_POWER, WORD_SHARE, words_of
 from gramvec.text.arrays import Floats, Int64s
@@ -55,7 +56,7 @@ class Features:
         sample = [*map(close_gaps, fold_texts(texts[:: max(1, -(-len(texts) // WEIGHED_TEXTS))]))]
         # How many texts have each feature; of that number, the inverse document frequency.
         self._held = [held_by(sample, ORDERS)[0], held_by([words_of(text) for text in sample], (), words=True)[0]]
-        self._idf = np.log((1 + len(sample)) / (1 + np.arange(len(sample) + 1))) + 1
+        self._idf = inverse_frequency(len(sample), np.arange(len(sample) + 1))
         self._places = ((1 - self._idf / self._idf[0]) * ((1 << PLACE_BITS) - 1)).astype(np.int64)
 
     def rows(self, texts: Sequence[str]) -> FeatureRows:
@@ -69,10 +70,9 @@ class Features:
             indptr, columns, counts = counted(given, orders, words=not orders)
             row = np.repeat(np.arange(len(texts)), np.diff(indptr))
             common = held[columns]
-            values = (1 + np.log(counts)) * self._idf[common] ** power
-            squares = np.bincount(row, values**2, minlength=len(texts))
+            values = normalize_rows(damp_counts(counts) * self._idf[common] ** power, row)
             keys = self._places[common] << FEATURE_BITS | columns
-            parts.append((row, keys if orders else keys | COLUMNS, values / np.sqrt(squares)[row], share))
+            parts.append((row, keys if orders else keys | COLUMNS, values, share))
         whole = np.zeros(len(texts))
         for row, _, _, share in parts:
             whole += np.bincount(row, minlength=len(texts)).astype(bool) * share

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS, counted
 from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.lexical.tfidf import inverse_frequency
 from gramvec.text.inputs import has_surrogate, iterated, no_text
 
 Weighting = Literal["sif", "idf"]
@@ -116,7 +117,7 @@ def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: fl
     """Return the weight, float32, of each feature that `held` of `number` texts hold."""
     # Of each number that occurs, once: as wide as the columns, in doubles, it would be 300 MB and a second.
     counts = np.arange(int(held.max(initial=0)) + 1)
-    weights = np.log((1 + number) / (1 + counts)) + 1 if weighting == "idf" else a / (a + counts / max(number, 1))
+    weights = inverse_frequency(number, counts) if weighting == "idf" else a / (a + counts / max(number, 1))
     found: NDArray[np.float32] = weights.astype(np.float32)[held]
     return found
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import uniform
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
+from gramvec.lexical.tfidf import damp_counts, inverse_frequency, normalize_rows
 from gramvec.matching.nearest import Matches, RowIds, places
 from gramvec.text.scripts import spread
 
@@ -55,14 +56,13 @@ def ngrams_and_words(texts: Sequence[str], watch: Callable[[int], None]) -> list
         for part in counted.row_blocks():
             np.add.at(held, counted.indices[counted.entries(part)], 1)
         number = np.arange(int(held.max(initial=0)) + 1)
-        weights = ((np.log((1 + len(some)) / (1 + number)) + 1) ** power).astype(np.float32)
+        weights = (inverse_frequency(len(some), number) ** power).astype(np.float32)
         for part in counted.row_blocks():
             entries = counted.entries(part)
             of_feature = weights[held[counted.indices[entries]]].astype(np.float64)
-            values = (1 + np.log(counted.values[entries].astype(np.float64))) * of_feature
+            values = damp_counts(counted.values[entries]) * of_feature
             row = np.repeat(np.arange(part.stop - part.start), np.diff(counted.indptr[part.start : part.stop + 1]))
-            values /= np.sqrt(np.bincount(row, values**2))[row]
-            counted.values[entries] = values
+            counted.values[entries] = normalize_rows(values, row)
         found.append(counted)
     return found
 
