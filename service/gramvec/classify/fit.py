@@ -56,7 +56,7 @@ _HALVINGS = 40
 
 
 class HeldOutAnswers(NamedTuple):
-    """What a head says of texts that were held out.
+    """Answers of a head for texts that were held out.
 
     Attributes:
         rows: int64[m], which texts they are.
