@@ -13,17 +13,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_docs import blocks, shell
 
 import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
 from gramvec import lexical
-from gramvec.cli.jobs.match_output import shared_words
+from gramvec.cli.jobs.match_output import shared_words, with_unmatched
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, vectors_of
+from gramvec.matching.nearest import Matches
 
 pytestmark = pytest.mark.slow
 
@@ -339,3 +342,41 @@ def test_a_match_takes_memory_of_its_texts_and_not_of_all_columns() -> None:
         assert tracemalloc.get_traced_memory()[1] < 75 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_all_columns_and_rows_without_a_match(tmp_path: Path) -> None:
+    left, right = tmp_path / "left.csv", tmp_path / "right.csv"
+    left.write_text("id,name,score\n1,canon powershot sd1100,5\n2,sony bravia,6\n")
+    right.write_text("id,name,color\n7,bananas,\n8,Canon Powershot SD1100,red\n")
+    options = (left, right, "--on", "name", "--threshold", "0.05")
+    lines = gramvec_command("match", *options, "--unmatched", "--explain").stdout.decode().splitlines()
+    assert [line.split(",")[:2] for line in lines[1:]] == [["1", "8"], ["2", ""], ["", "7"]]
+    assert lines[2] == "2,,,sony bravia,,,,"
+    done = gramvec_command("match", *options, "--unmatched", "--columns", "all", "--format", "jsonl")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    names = ["left_id", "right_id", "score", "left_left_id", "left_name", "left_score", "right_right_id", "right_name"]
+    assert list(found[0]) == [*names, "color"]
+    assert [(row["left_name"], row["left_score"], row["color"]) for row in found] == [
+        ("canon powershot sd1100", "5", "red"), ("sony bravia", "6", None), (None, None, ""),
+    ]  # fmt: skip
+    assert found[2]["left_id"] is None and found[2]["right_id"] == "7" and found[1]["score"] is None
+    done = gramvec_command("match", left, left, "--on", "name", "--unmatched", "--columns", "all")
+    assert [line[:3] for line in done.stdout.splitlines()[1:]] == [b"1,,", b"2,,"]
+    done = gramvec_command("match", "-", right, "--left-format", "csv", "--columns", "all", stdin=left.read_bytes())
+    assert done.returncode == 2 and b"standard input cannot be; give a file" in done.stderr
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6, unique=True), st.booleans())
+def test_each_row_without_a_match_is_written_once(pairs: list[tuple[int, int]], same: bool) -> None:
+    pairs = sorted(pair for pair in pairs if not same or pair[0] != pair[1])
+    left, right = np.array(pairs, np.int64).reshape(-1, 2).T
+    found = with_unmatched(Matches(left, right, np.ones(len(pairs), np.float32)), (5, 5), same=same)
+    both = list(zip(found.left.tolist(), found.right.tolist(), strict=True))
+    assert [pair for pair in both if -1 not in pair] == pairs
+    used = [{pair[side] for pair in pairs} for side in (0, 1)]
+    alone = set(range(5)) - used[0] - (used[1] if same else set())
+    others = [] if same else [(-1, row) for row in range(5) if row not in used[1]]
+    assert [pair for pair in both if -1 in pair] == [*((row, -1) for row in sorted(alone)), *others]
+    assert np.isnan(found.scores).tolist() == [-1 in pair for pair in both]
+    lefts = [pair[0] for pair in both if pair[0] >= 0]
+    assert lefts == sorted(lefts)

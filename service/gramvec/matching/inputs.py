@@ -34,11 +34,15 @@ class MatchTable:
         name: the file's name.
         ids: the id of each row, as text.
         columns: the text of each row by column, "" where it has none.
+        numbers: the line of each row, see TableRow.
+        names: all columns of the file, in its order.
     """
 
     name: str
     ids: list[str]
     columns: dict[str, list[str]]
+    numbers: list[int]
+    names: list[str]
 
 
 class LabelFiles(NamedTuple):
@@ -87,7 +91,7 @@ def read_table(
     else:
         ids = found.values[id_column or "id"]
         _check_ids(found, ids)
-    return MatchTable(str(path), ids, {name: found.values[name] for name in names})
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, [*found.found])
 
 
 def _check_ids(table: Columns, ids: Sequence[str]) -> None:

@@ -202,6 +202,12 @@ def count_cells(path: Path, format: FileFormat) -> dict[int, int]:  # noqa: A002
         return {row.number: sum(bool(text_of(cell).strip()) for cell in row.record.values()) for row in rows}
 
 
+def value_or_none(record: dict[str, Any], name: str) -> Any:
+    """Return the value of a column, None where a record lacks it."""
+    found = value_at(record, name)
+    return None if found is MISSING else found
+
+
 def text_of(value: Any) -> str:
     """Return a column's value as text; "" for None, and for MISSING."""
     return value if isinstance(value, str) else "" if value is None or value is MISSING else str(value)

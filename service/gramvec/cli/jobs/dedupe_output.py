@@ -9,7 +9,7 @@ from typing import Any
 from gramvec.cli.jobs.row_columns import RowColumns, free_names
 from gramvec.duplicates.features import NearPairs
 from gramvec.duplicates.rows import DedupeTable, KnownRow
-from gramvec.tables.columns import read_records
+from gramvec.tables.columns import read_records, value_or_none
 from gramvec.tables.inputs import FileFormat
 from gramvec.tables.outputs import TableForm, write_table
 
@@ -98,14 +98,13 @@ class RowList:
         if self._columns == "all":
             numbers = self._table.table.numbers
             self._records = read_records(self._source, self._format, [numbers[row] for row in rows])
-            every = dict.fromkeys(name for number in sorted(self._records) for name in self._records[number])
-            self._names = [name for name in every if name != self._table.id_column]
+            self._names = [name for name in self._table.table.found if name != self._table.id_column]
 
     def _cells(self, row: int) -> list[Any]:
         if self._columns == "compared":
             return [column[row] for column in self._table.columns]
         record = self._records[self._table.table.numbers[row]] if self._names else {}
-        return [record.get(name) for name in self._names]
+        return [value_or_none(record, name) for name in self._names]
 
     def _lists(self, rows: Sequence[int], **more: Any) -> dict[str, Any]:
         table = self._table

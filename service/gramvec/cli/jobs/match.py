@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from gramvec.bulk.embed_file import COLUMN, cores
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option, told_to_stop
@@ -22,15 +24,17 @@ from gramvec.cli.jobs.match_inputs import (
     table_options,
 )
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
-from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, records_of
+from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, RowPairs, add_columns, records_of, with_unmatched
+from gramvec.cli.jobs.row_columns import RowColumns, columns_option
 from gramvec.cli.options import Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field, Matched
+from gramvec.matching.inputs import MatchTable
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.report import match_report
-from gramvec.tables.columns import OnError
+from gramvec.tables.columns import OnError, read_records
 from gramvec.tables.inputs import STDIN, UTF_8
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
@@ -56,6 +60,8 @@ from gramvec.tables.staging import check_outputs
 @click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
 @block_option
 @id_option
+@columns_option("compared", "all", help="Write the compared texts, or all columns of both rows.")
+@click.option("--unmatched", is_flag=True, help="Write the rows of both tables that are in no match, too.")
 @click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
 @click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
@@ -84,6 +90,8 @@ def match_command(
     one_to_one: bool,
     block: str | None,
     id_column: str | None,
+    columns: RowColumns,
+    unmatched: bool,
     explain: bool,
     labels: tuple[Path, ...],
     labels_delimiter: str | None,
@@ -110,6 +118,7 @@ def match_command(
       gramvec match ours.csv theirs.csv --on name -o matches.csv
       gramvec match ours.csv theirs.parquet --on title=name --on brand --one-to-one --explain
       gramvec match people.jsonl register.tsv --on name --block city --top 3 --threshold 0.5
+      gramvec match ours.csv theirs.csv --on name -o joined.parquet --columns all --unmatched
       gramvec match ours.csv theirs.csv --on name -o matches.csv --report matches.html
       gramvec match ours.csv theirs.csv --on name --review pairs.csv
       gramvec match ours.csv theirs.csv --on name --labels pairs.csv --save-matcher names.json -o matches.csv
@@ -120,19 +129,21 @@ def match_command(
     asked.check()
     if left == right == STDIN:
         raise click.UsageError("- is standard input, which can be one of the tables; give a file for the other")
+    if columns == "all" and STDIN in (left, right):
+        raise click.UsageError("--columns all reads both tables again, and standard input cannot be; give a file")
     form = form_to_write(output, TABLE_FORMS, form)
     inputs = [left, right, *labels, matcher]
     clock = JobClock()
     check_outputs(output, save_matcher, review, report, inputs=inputs, overwrite=overwrite)
     known = load_matcher(matcher) if matcher else None
-    columns = _columns(on, known)
+    on = _columns(on, known)
     if not (labels or matcher):
-        check_unweighted(Field((), (), weight) for _, _, weight in columns)
+        check_unweighted(Field((), (), weight) for _, _, weight in on)
     blocks = split_names("--block", block) if block else None
     ids = split_names("--id", id_column) if id_column else (None, None)
     with told_to_stop():
-        one, other = read_tables((left, right), formats, columns, blocks, ids, on_error)
-        fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in columns]
+        one, other = read_tables((left, right), formats, on, blocks, ids, on_error)
+        fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in on]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
         with Bars() as bars:
             same = STDIN not in (left, right) and left.samefile(right)
@@ -146,11 +157,16 @@ def match_command(
                 threads or cores(),
                 bars.watch,
             )
-            compared = [(a, b) for a, b, _ in columns]
+            compared = [(a, b) for a, b, _ in on]
             matched = asked.matches(known, (one, other), fields, compared, keys, options)
         found = matched.matches
-        names = (*NAMES, *EXPLAINED) if explain else NAMES
-        write_table(output, form, names, records_of(found, one, other, fields, explain=explain))
+        rows = with_unmatched(found, (len(one.ids), len(other.ids)), same=same) if unmatched else RowPairs(*found)
+        names, records = list(NAMES), records_of(rows, one, other, fields, explain=explain)
+        if columns == "all":
+            names, records = add_columns(
+                records, rows, (one.names, other.names), _all_columns(rows, (one, other), formats)
+            )
+        write_table(output, form, [*names, *(EXPLAINED if explain else ())], records)
         summary = _summary(matched, len(one.ids), left, one_to_one=one_to_one)
         if report is not None:
             made_by = asked.model_fact(same=same)
@@ -175,6 +191,19 @@ def _summary(matched: Matched, rows: int, left: Path, *, one_to_one: bool) -> st
     if matched.left_out:
         said += f"; {matched.left_out:,} more pairs above it are left out ({'--one-to-one' if one_to_one else '--top'})"
     return said
+
+
+def _all_columns(
+    rows: RowPairs, tables: tuple[MatchTable, MatchTable], formats: TableFormats
+) -> list[dict[int, dict[str, Any]]]:
+    """Return all columns of the rows of both tables, by row: the files are read again."""
+    found = []
+    for side, table in enumerate(tables):
+        path = Path(table.name)
+        wanted = np.unique(rows[side][rows[side] >= 0]).tolist()
+        read = read_records(path, formats.of(side, path), [table.numbers[row] for row in wanted])
+        found.append({row: read[table.numbers[row]] for row in wanted})
+    return found
 
 
 def _columns(on: ComparedColumns, known: LearnedMatcher | None) -> ComparedColumns:

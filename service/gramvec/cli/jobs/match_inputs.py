@@ -63,6 +63,11 @@ class TableFormats(NamedTuple):
     encodings: tuple[str, str]
     sheets: tuple[str | None, str | None]
 
+    def of(self, side: int, path: Path) -> FileFormat:
+        """Return the format of the left (0) or the right file (1). Raises InputError for an ending that has none."""
+        form = (self.left, self.right)[side] or form_of(path, ("--left-format", "--right-format")[side])
+        return FileFormat(form, self.delimiter, self.encodings[side], self.sheets[side])
+
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add options of the formats of both tables, which the command receives as `formats`."""
@@ -105,13 +110,10 @@ def read_tables(
     Raises InputError as `read_table` does.
     """
     tables = []
-    for side, (path, form) in enumerate(zip(paths, (formats.left, formats.right), strict=True)):
+    for side, path in enumerate(paths):
         names = [column[:2][side] for column in columns] + ([blocks[side]] if blocks else [])
         with progress(f"reading {path.name}") as watch:
-            option = ("--left-format", "--right-format")[side]
-            given = FileFormat(
-                form or form_of(path, option), formats.delimiter, formats.encodings[side], formats.sheets[side]
-            )
+            given = formats.of(side, path)
             tables.append(read_table(path, given, names, ids[side], on_error=on_error, watch=watch))
     return tables[0], tables[1]
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from gramvec.cli.jobs.row_columns import free_names
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import MatchTable
-from gramvec.matching.nearest import Matches
+from gramvec.matching.nearest import CosineArray, Matches, RowIds
+from gramvec.tables.columns import value_or_none
 from gramvec.text.characters import lower
 
 NAMES = ("left_id", "right_id", "score", "left", "right")
@@ -55,15 +59,79 @@ def _is_in(word: str, known: set[str]) -> bool:
     return 2 * len(own & known) >= len(own)
 
 
+class RowPairs(NamedTuple):
+    """Rows that are written: int64[p] of both tables, -1 without a row, and scores float32[p], NaN without a pair."""
+
+    left: RowIds
+    right: RowIds
+    scores: CosineArray
+
+
+def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> RowPairs:
+    """Return matches with the rows that are in none: those of the left table in their places, then those of the right.
+
+    Args:
+        found: the matches.
+        rows: the numbers of rows of both tables.
+        same: whether both are one table, whose rows are written once.
+    """
+    seen = np.concatenate([found.left, found.right]) if same else found.left
+    left = np.setdiff1d(np.arange(rows[0]), seen)
+    right = np.setdiff1d(np.arange(0 if same else rows[1]), found.right)
+    lefts = np.concatenate([found.left, left])
+    order = np.argsort(lefts, kind="stable")
+    rights = np.concatenate([found.right, np.full(len(left), -1)])
+    scores = np.concatenate([found.scores, np.full(len(left), np.nan, np.float32)])
+    return RowPairs(
+        np.concatenate([lefts[order], np.full(len(right), -1)]),
+        np.concatenate([rights[order], right]),
+        np.concatenate([scores[order], np.full(len(right), np.nan, np.float32)]),
+    )
+
+
 def records_of(
-    found: Matches, left: MatchTable, right: MatchTable, fields: Sequence[Field], *, explain: bool
+    found: Matches | RowPairs, left: MatchTable, right: MatchTable, fields: Sequence[Field], *, explain: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each match: ids, score and texts, and with `explain` the words they share."""
+    """Yield the columns of each match: ids, score and texts, and with `explain` the words they share.
+
+    A row without a match has nothing on the other side.
+    """
     for a, b, score in zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True):
-        columns = [[field[:2][side][row] for field in fields] for side, row in enumerate((a, b))]
-        texts = [" | ".join(values) for values in columns]
+        columns = [[field[:2][side][row] for field in fields] if row >= 0 else [] for side, row in enumerate((a, b))]
+        texts = [" | ".join(values) if values else None for values in columns]
+        pair = a >= 0 and b >= 0
         record = {
-            "left_id": left.ids[a], "right_id": right.ids[b], "score": round(score, 4),
-            "left": texts[0], "right": texts[1],
+            "left_id": left.ids[a] if a >= 0 else None, "right_id": right.ids[b] if b >= 0 else None,
+            "score": round(score, 4) if pair else None, "left": texts[0], "right": texts[1],
         }  # fmt: skip
-        yield record | (shared_words(*map(" ".join, columns))._asdict() if explain else {})
+        yield record | (shared_words(*map(" ".join, columns))._asdict() if explain and pair else {})
+
+
+def add_columns(
+    records: Iterable[dict[str, Any]],
+    found: Matches | RowPairs,
+    names: Sequence[Sequence[str]],
+    sides: Sequence[Mapping[int, dict[str, Any]]],
+) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """Return names and records with all columns of both rows in the place of the compared texts.
+
+    A name that both tables have, or that the record has, has "left_" or "right_" before it.
+
+    Args:
+        records: what `records_of` gives.
+        found: the pairs of rows that it was given.
+        names: the columns of both tables.
+        sides: the values of the rows of both tables, by row.
+    """
+    fixed = ("left_id", "right_id", "score", *EXPLAINED)
+    own = free_names(names[0], "left_", [*fixed, *names[1]])
+    other = free_names(names[1], "right_", [*fixed, *names[0], *own.values()])
+
+    def joined() -> Iterator[dict[str, Any]]:
+        for record, *rows in zip(records, found.left.tolist(), found.right.tolist(), strict=True):
+            for side, row, free in zip(sides, rows, (own, other), strict=True):
+                if row >= 0:
+                    record |= {free[name]: value_or_none(side[row], name) for name in free}
+            yield record
+
+    return ["left_id", "right_id", "score", *own.values(), *other.values()], joined()
