@@ -211,7 +211,7 @@ def test_the_command() -> None:
     assert header == ["line", "other_line"]
     assert ["3", "5"] in pairs and ["1", "7"] in pairs
     assert not {("2", "4"), ("1", "3")} & {tuple(pair) for pair in pairs}
-    assert "pairs of different lines at the threshold 0." in said and "expected to be right" in said
+    assert "of different lines at the threshold 0." in said and "expected to be right" in said
     grouped, _ = run("--threshold", "1", "--groups", "--json", text="\n".join(LINES) + "\n")
     assert [json.loads(line)["lines"] for line in grouped.splitlines()] == [[3, 5]]
     for output in ((), ("--output", "-")):

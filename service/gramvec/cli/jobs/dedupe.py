@@ -224,10 +224,10 @@ def _cells(table: DedupeTable, source: Path, form: FileFormat) -> Int64s:
 
 def _tell(likely: LikelyPairs, unit: str, by: By) -> None:
     """Report how many pairs there are, how many are expected to be right, and the share that was found."""
-    if len(likely.pairs.left):
+    if number := len(likely.pairs.left):
         right = f", of which {likely.precision:.0%} are expected to be right" if by == "letters" else ""
         click.echo(
-            f"{len(likely.pairs.left):,} pairs of different {unit}s at the threshold {likely.threshold:.3f}{right}",
+            f"{number:,} pair{'s' * (number != 1)} of different {unit}s at the threshold {likely.threshold:.3f}{right}",
             err=True,
         )
     if likely.sampled:
