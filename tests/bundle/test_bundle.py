@@ -14,7 +14,7 @@ import gramvec
 from attacks.craft import manifest
 from conftest import MODELS, SHIPPED
 from gramvec import native
-from gramvec.bundle.bundle import copy_bundle, open_bundle, staged_folder
+from gramvec.bundle.bundle import copy_bundle, open_bundle, stage_folder
 from gramvec.bundle.manifest import VOCABULARY, Manifest
 from gramvec.bundle.resolve import find_bundle
 from gramvec.bundle.verified_files import Folder
@@ -270,12 +270,12 @@ def test_without_any_model_one_sentence_says_where_they_are_looked_for(
 
 def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "new" / "model"
-    with pytest.raises(RuntimeError, match="stop"), staged_folder(target) as folder:
+    with pytest.raises(RuntimeError, match="stop"), stage_folder(target) as folder:
         (folder / "a").write_text("half")
         raise RuntimeError("stop")
     assert list(target.parent.iterdir()) == []
     for content in ("one", "two"):
-        with staged_folder(target) as folder:
+        with stage_folder(target) as folder:
             (folder / "a").write_text(content)
             (folder / "manifest.json").write_text('{"format": "gramvec-bundle", "files": {"a": {}}}')
             assert not target.exists() or (target / "a").read_text() == "one"
@@ -297,7 +297,7 @@ def test_a_folder_is_replaced_only_if_all_of_it_is_one_model(tmp_path: Path) -> 
     app = tmp_path / "app"
     app.mkdir()
     (app / "manifest.json").write_text('{"name": "a web app"}')
-    for write in (lambda: copy_bundle("sif", app, overwrite=True), lambda: staged_folder(app).__enter__()):
+    for write in (lambda: copy_bundle("sif", app, overwrite=True), lambda: stage_folder(app).__enter__()):
         with pytest.raises(InputError, match=r"holds manifest\.json, which a model would take the place of"):
             write()
     assert (app / "manifest.json").read_text() == '{"name": "a web app"}'

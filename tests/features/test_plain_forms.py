@@ -55,7 +55,7 @@ def test_sketches_are_those_of_the_plain_forms() -> None:
     vectors = np.ones((2, 4), np.float32)
     odd = ["O’Brien’s ＡＢＣ n\u200bew", "ﬁne"]
     joined, counts = made.joined(odd, vectors)
-    plainly = made._joined_plainly(odd, vectors)
+    plainly = made._join_in_numpy(odd, vectors)
     assert joined.tobytes() == plainly[0].tobytes() == made.joined([*map(plain_forms, odd)], vectors)[0].tobytes()
     assert counts.tolist() == plainly[1].tolist()
     assert made.digest != LexicalSketch.of_texts(CORPUS).digest

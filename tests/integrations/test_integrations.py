@@ -21,7 +21,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.integrations import models
-from gramvec.integrations.models import MOST_OPEN, name_of, opened, vectors_of
+from gramvec.integrations.models import MOST_OPEN, name_of, open_model, vectors_of
 from gramvec.server.settings import Settings
 from http_support import running
 
@@ -75,8 +75,8 @@ def test_every_name_is_in_its_module() -> None:
 
 
 def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Embedder) -> None:
-    assert opened(FOLDER) is opened(Path(FOLDER))
-    assert opened(embedder) is embedder
+    assert open_model(FOLDER) is open_model(Path(FOLDER))
+    assert open_model(embedder) is embedder
     assert vectors_of(FOLDER, iter(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert vectors_of(embedder, [], dimensions=3).shape == (0, 3)
     with pytest.MonkeyPatch.context() as patch:
@@ -85,7 +85,7 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
     assert name_of(embedder) == str(embedder.bundle.path)
     assert MOST_OPEN >= 2
     with pytest.raises(InputError, match="model: must be a name, a folder, an Embedder or a Client, got int"):
-        opened(3)  # type: ignore[arg-type]
+        open_model(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):
         vectors_of(embedder, TEXTS, dimensions=301)
     with pytest.raises(InputError, match="cannot be stored; give the model's name or folder"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gramvec
 from gramvec import native
 from gramvec.lexical import letters
-from gramvec.lexical.letters import EDGE, Collection, counted, letter_scores, tokens, word_ngrams
+from gramvec.lexical.letters import EDGE, Collection, count_ngrams, letter_scores, tokens, word_ngrams
 from gramvec.text.folding import fold_letters, second_reading
 from gramvec.text.scripts import UNSPACED, are_unspaced, is_unspaced
 
@@ -83,7 +83,7 @@ MIXED = st.one_of(st.text("abé \u200b東京大カなー・한국ไทยລາ
 def test_tokens_are_ngrams_within_words_and_runs(text: str) -> None:
     assert tokens(text).split(" ") == (reference_tokens(text) or [""])
     assert word_ngrams(fold_letters(text)) == " ".join(reference_tokens(text, first=True))
-    assert counted(text).total() == len(reference_tokens(text, first=True))
+    assert count_ngrams(text).total() == len(reference_tokens(text, first=True))
 
 
 def test_runs_of_scripts_without_spaces_by_hand() -> None:
@@ -93,7 +93,7 @@ def test_runs_of_scripts_without_spaces_by_hand() -> None:
     assert tokens("김 민수") == tokens("김민수")
     assert set(tokens("민수").split(" ")) < set(tokens("김민수").split(" "))
     assert tokens("\u200b") == tokens("™") == ""
-    assert counted("\u200b") == counted("™") == Counter()
+    assert count_ngrams("\u200b") == count_ngrams("™") == Counter()
 
 
 @pytest.mark.skipif(native.loops is None, reason="the loops in C were not built")
@@ -124,7 +124,7 @@ def test_the_ranges_are_the_scripts_by_name() -> None:
 def test_spellings_of_one_text_have_the_same_tokens() -> None:
     assert tokens("Cafe\u0301") == tokens("caf\u00e9") == tokens("  CAF\u00c9\n")
     assert tokens("a" * 100).count(" ") == 98
-    assert counted("") == counted(" \n\x1f ") == Counter()
+    assert count_ngrams("") == count_ngrams(" \n\x1f ") == Counter()
     sklearn = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed")
     analyzed = sklearn.CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)).build_analyzer()
     text = "Where is my parcel 6205-2Z?"
@@ -137,7 +137,7 @@ def test_spellings_of_one_text_have_the_same_tokens() -> None:
 def test_a_text_has_the_tokens_of_its_fold_and_of_its_second_reading(text: str) -> None:
     second = second_reading(text)
     assert tokens(text) == (tokens(f"{fold_letters(text)} {second}") if second else tokens(fold_letters(text)))
-    assert counted(text) == counted(fold_letters(text))
+    assert count_ngrams(text) == count_ngrams(fold_letters(text))
 
 
 def test_either_spelling_finds_the_other() -> None:

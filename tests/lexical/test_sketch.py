@@ -92,7 +92,7 @@ def test_c_and_numpy_give_the_same_bytes(texts: list[str], seed: int) -> None:
     lexical = _lexical()
     vectors = np.random.default_rng(seed).normal(size=(len(texts), 13)).astype(np.float32)
     vectors[::3] = 0
-    for fast, slow in zip(lexical.joined(texts, vectors), lexical._joined_plainly(texts, vectors), strict=True):
+    for fast, slow in zip(lexical.joined(texts, vectors), lexical._join_in_numpy(texts, vectors), strict=True):
         assert fast.tobytes() == slow.tobytes()
 
 

@@ -23,7 +23,7 @@ from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import ROOT
 from gramvec.errors import InputError
 from gramvec.lexical.demands import Demands
-from gramvec.lexical.letters import LETTERS_SHARE, counted, idf, letter_scores
+from gramvec.lexical.letters import LETTERS_SHARE, count_ngrams, idf, letter_scores
 from gramvec.search import build, segments, writer
 from gramvec.search import snapshot as snapshot_module
 from gramvec.search.filters import parsed
@@ -60,7 +60,7 @@ def refused(*arguments: object, code: int = 1) -> str:
 
 def letters_of(query: str, texts: list[str]) -> dict[str, float]:
     """The letters' share of the score: n-grams that no text has are left out of what BM25 is divided by."""
-    held, asked = [counted(text) for text in texts], counted(query)
+    held, asked = [count_ngrams(text) for text in texts], count_ngrams(query)
     holding = np.array([sum(name in one for one in held) for name in asked], np.float64)
     weights = idf(holding, len(texts)) * [*asked.values()]
     known = weights[holding > 0].sum()

@@ -274,7 +274,7 @@ def embed_file(
                 raise InputError(f"{files.output}: not a file; choose another one to write")
             if resume:
                 raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
-            return _streamed(reader, run, files.output, watch)
+            return _write_stream(reader, run, files.output, watch)
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
@@ -282,7 +282,7 @@ def embed_file(
         if resume and (found := mark_of(files.output)) is not None and found.job == digest_of(job):
             return Done(found.rows, found.rows, BadLines(), reader.unit, was_complete=True)
         stage = open_stage(files.output, job, resume=resume)
-        return _staged(reader, run, stage, form, resume=resume, watch=watch)
+        return _write_staged(reader, run, stage, form, resume=resume, watch=watch)
 
 
 def _form(
@@ -315,7 +315,7 @@ def _job(
     }
 
 
-def _streamed(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> Done:
+def _write_stream(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> Done:
     progress = Progress()
     with output_file(output) as file:
         for piece in run(START):
@@ -335,7 +335,7 @@ def _count(progress: Progress, piece: BlockPart) -> None:
         progress.bad.add(number, why)
 
 
-def _staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: bool, watch: Watcher | None) -> Done:
+def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: bool, watch: Watcher | None) -> Done:
     progress = stage.progress
     resumed = progress.rows
     try:

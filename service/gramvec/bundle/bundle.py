@@ -36,8 +36,8 @@ from gramvec.bundle.manifest import (
     Precision,
 )
 from gramvec.bundle.resolve import MANIFEST, find_bundle
-from gramvec.bundle.verified_files import VerifiedFiles, opened_folder
-from gramvec.bundle.weights import MappedWeights, check_finite, mapped_weights
+from gramvec.bundle.verified_files import VerifiedFiles, open_folder
+from gramvec.bundle.weights import MappedWeights, check_finite, map_weights
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -114,7 +114,7 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
     Raises BundleError, naming the file and what to do, for a file that is missing, damaged or of another version.
     """
     path = find_bundle(name_or_path)
-    with opened_folder(path) as folder:
+    with open_folder(path) as folder:
         manifest, digest = folder.manifest()
         files = folder.verify(manifest)
     weights = _weights(path, manifest, files)
@@ -157,7 +157,7 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
     stored = manifest.graph.stored
     if stored is None or files.weights is None:
         return None
-    weights = mapped_weights(path / stored.file, files.weights, stored, manifest)
+    weights = map_weights(path / stored.file, files.weights, stored, manifest)
     check_finite(weights)
     return weights
 
@@ -196,7 +196,7 @@ def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) ->
 
 
 @contextmanager
-def staged_folder(path: Path) -> Iterator[Path]:
+def stage_folder(path: Path) -> Iterator[Path]:
     """Yield a new folder beside `path` that takes its place when the block ends, and is removed on an error."""
     check_target(path, overwrite=True)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -217,7 +217,7 @@ def staged_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def made_golden(
+def make_golden(
     run: Callable[[FeatureBatch], Floats], featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
 ) -> list[Golden]:
     """Return golden texts: each with the rows of its features and the vector that a runtime's `run` computes."""
@@ -325,7 +325,7 @@ def copy_bundle(name_or_path: str | os.PathLike[str], folder: Path, *, overwrite
     """
     check_target(folder, overwrite=overwrite)
     source = open_bundle(name_or_path)
-    with staged_folder(folder) as stage:
+    with stage_folder(folder) as stage:
         for name in (*source.manifest.files, MANIFEST):
             shutil.copyfile(source.path / name, stage / name)
         if open_bundle(stage).digest != source.digest:

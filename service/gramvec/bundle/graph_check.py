@@ -17,7 +17,7 @@ from math import prod
 from pathlib import Path
 
 from gramvec.bundle.manifest import INPUTS, Manifest
-from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, packed, signed
+from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, decode_signed, packed
 from gramvec.errors import BundleError, quoted
 
 # What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
@@ -208,7 +208,7 @@ class _Graph:
             raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
         _demand(_varints(fields["dims"]) <= MOST_EXTENTS, f"at most {MOST_EXTENTS} extents of a tensor")
         dims = chain.from_iterable([one] if isinstance(one, int) else packed(one) for one in fields["dims"])
-        extents = [signed(one) for one in dims]
+        extents = [decode_signed(one) for one in dims]
         _demand(all(one >= 0 for one in extents), f"extents of tensor {quoted(name)} that are not negative")
         numbers = prod(extents)
         if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
@@ -275,7 +275,7 @@ def _number(fields: Fields, name: str) -> int:
     value = fields[name][0] if fields[name] else 0
     if not isinstance(value, int):
         raise MalformedError(f"{name} is no number")
-    return signed(value)
+    return decode_signed(value)
 
 
 def _varints(values: list[FieldValue]) -> int:

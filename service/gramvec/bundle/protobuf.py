@@ -54,7 +54,7 @@ class ProtobufReader:
             at += size
 
 
-def signed(value: int) -> int:
+def decode_signed(value: int) -> int:
     """Return the int64 that a varint stands for."""
     return value - _TWO_TO_64 if value >= _TWO_TO_64 >> 1 else value
 

@@ -74,7 +74,7 @@ class Folder:
         with self._file(name) as (file, size):
             if not 0 < size <= most:
                 raise BundleError(f"{self.path / name}: not a file of 1 to {most} bytes; {self._remedy}")
-            return _mapped(self.path / name, file, size)
+            return _map_file(self.path / name, file, size)
 
     def verify(self, manifest: Manifest) -> VerifiedFiles:
         """Verify every listed file, at 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
@@ -94,7 +94,7 @@ class Folder:
                 if digest != record.sha256:
                     raise BundleError(f"{self.path / name}: its SHA-256 is not the manifest's; {REMEDY}")
                 if stored is not None and name == stored.file:
-                    found.weights = _mapped(self.path / name, file, record.bytes)
+                    found.weights = _map_file(self.path / name, file, record.bytes)
         return found
 
     @contextmanager
@@ -113,7 +113,7 @@ class Folder:
 
 
 @contextmanager
-def opened_folder(path: Path, remedy: str = REMEDY) -> Iterator[Folder]:
+def open_folder(path: Path, remedy: str = REMEDY) -> Iterator[Folder]:
     """Open a folder for the block; messages about it end in `remedy`. Raises BundleError if it is not a folder."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
@@ -146,7 +146,7 @@ def _digest(file: int, size: int) -> str:
     return digest.hexdigest()
 
 
-def _mapped(path: Path, file: int, size: int) -> mmap.mmap:
+def _map_file(path: Path, file: int, size: int) -> mmap.mmap:
     try:
         return mmap.mmap(file, size, access=mmap.ACCESS_READ)
     except ValueError as error:  # it is empty, or was cut meanwhile

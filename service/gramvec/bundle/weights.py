@@ -36,7 +36,7 @@ class MappedWeights(NamedTuple):
     bias: Floats | None
 
 
-def mapped_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
+def map_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
     """Return the weights that the manifest places in this file.
 
     Raises:

@@ -352,9 +352,9 @@ def _read(path: Path) -> Head:
         labels = json_bounds.parse(arrays["labels"].tobytes())
         header = HeadHeader.model_validate({**values, "labels": labels} if isinstance(values, dict) else values)
     except (json_bounds.TooLarge, orjson.JSONDecodeError) as error:
-        raise _damaged(path, f"its values are not JSON ({error})") from error
+        raise _damage_error(path, f"its values are not JSON ({error})") from error
     except ValidationError as error:
-        raise _damaged(path, _sentence(error)) from error
+        raise _damage_error(path, _sentence(error)) from error
     ngrams = HeadWeights(
         NgramColumns(arrays["ngram_keys"], arrays["ngram_idf"], header.unseen),
         arrays["ngram_weights"],
@@ -374,33 +374,33 @@ def _check(path: Path, head: Head) -> None:
     _check_labels(path, head)
     weights = head.vector_weights
     if len(weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),) or not weights.size:
-        raise _damaged(path, "its arrays are not of the shape that its labels give")
+        raise _damage_error(path, "its arrays are not of the shape that its labels give")
     # A vector has length 1, and of all n-grams of a text the characters have, and the words.
     if head.dimensions > MOST_DIMENSIONS:
-        raise _damaged(path, f"it has more than {MOST_DIMENSIONS:,} dimensions")
+        raise _damage_error(path, f"it has more than {MOST_DIMENSIONS:,} dimensions")
     largest = np.abs(head.intercepts).max() + head.unit * np.sqrt(float(head.dimensions)) * (1 << 15)
     if head.ngrams is not None:
         known = head.ngrams.vocabulary
         if head.ngrams.weights.shape != (len(known.keys), len(head.labels)) or len(head.ngrams.units) != len(
             known.keys
         ):
-            raise _damaged(path, "its weights of n-grams are not of the shape that its labels give")
+            raise _damage_error(path, "its weights of n-grams are not of the shape that its labels give")
         if len(known.keys) > MOST_NGRAMS:
-            raise _damaged(path, f"it has more than {MOST_NGRAMS:,} n-grams")
+            raise _damage_error(path, f"it has more than {MOST_NGRAMS:,} n-grams")
         if not (np.all(np.diff(known.keys) > 0) and np.all(known.keys >= 0) and np.all(known.keys < KEYS)):
-            raise _damaged(path, "its n-grams do not ascend")
+            raise _damage_error(path, "its n-grams do not ascend")
         if not (np.all(known.idf > 0) and np.all(known.idf < 1e3) and np.all(head.ngrams.units >= 0)):
-            raise _damaged(path, "a weight of an n-gram is negative or too large")
+            raise _damage_error(path, "a weight of an n-gram is negative or too large")
         largest += 2 * 128 * np.sqrt(float(len(known.keys))) * head.ngrams.units.max(initial=0)
     if not largest < MOST_LOGIT:
-        raise _damaged(path, "a number in it is not finite, or too large")
+        raise _damage_error(path, "a number in it is not finite, or too large")
 
 
 def _check_labels(path: Path, head: Head) -> None:
     if len({*head.labels}) < len(head.labels):
-        raise _damaged(path, "two of its labels are the same")
+        raise _damage_error(path, "two of its labels are the same")
     if head.thresholds.keys() - {*head.labels}:
-        raise _damaged(path, "a threshold is of no label")
+        raise _damage_error(path, "a threshold is of no label")
 
 
 def _sentence(error: ValidationError) -> str:
@@ -408,5 +408,5 @@ def _sentence(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc'])) or 'the header'}: {first['msg'].lower()}"
 
 
-def _damaged(path: Path, why: str) -> InputError:
+def _damage_error(path: Path, why: str) -> InputError:
     return InputError(f"{path}: is damaged or of another version: {why}; {REMEDY}")

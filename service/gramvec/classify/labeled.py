@@ -117,7 +117,7 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
     found = read_columns(path, ["text"], format=plain, on_error=on_error)
     texts, labels, numbers, bad = [], [], [], found.bad
     for number, line in zip(found.numbers, found.values["text"], strict=True):
-        text, some = _divided(line)
+        text, some = _split_line(line)
         why = None if some and text else f"no word with {PREFIX}" if text else "no text"
         if some and len(some) > 1 and several is False:
             why = "several labels; leave out --one-label, or write one"
@@ -135,7 +135,7 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
     return LabeledTexts(texts, labels, more if several is None else several, numbers, found.unit, bad)
 
 
-def _divided(line: str) -> tuple[str, tuple[str, ...]]:
+def _split_line(line: str) -> tuple[str, tuple[str, ...]]:
     words = line.split()
     labels = [word.removeprefix(PREFIX) for word in words if word.startswith(PREFIX)]
     return " ".join(word for word in words if not word.startswith(PREFIX)), tuple(one for one in labels if one)

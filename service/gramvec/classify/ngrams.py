@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.features.numpy_reference import word_spans
-from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mixed
+from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mix_key
 from gramvec.lexical.tfidf import damp_counts, inverse_frequency
 from gramvec.text import hashing
 from gramvec.text.arrays import Floats, Int64s
@@ -55,14 +55,14 @@ def features(texts: Sequence[str]) -> HashedNgrams:
         if order > 2:
             inside = np.append(False, inside[:-1])[: len(inside)] & ~np.append(True, space[:-1])[: len(space)]
         at = np.flatnonzero(inside & (place >= order - 1))
-        found.append(HashedNgrams(chars.text[at], columns_of(mixed(key[at], order))))
+        found.append(HashedNgrams(chars.text[at], columns_of(mix_key(key[at], order))))
     spans = word_spans(chars)
     words = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
     second = np.flatnonzero(np.diff(spans.text, prepend=-1) == 0)
     pairs = words[second - 1] * np.uint64(PRIME) + words[second]
     of_words = WORDS << COLUMN_BITS
-    found.append(HashedNgrams(spans.text, columns_of(mixed(words, 0)) | of_words))
-    found.append(HashedNgrams(spans.text[second], columns_of(mixed(pairs, _PAIR_OF_WORDS)) | of_words))
+    found.append(HashedNgrams(spans.text, columns_of(mix_key(words, 0)) | of_words))
+    found.append(HashedNgrams(spans.text[second], columns_of(mix_key(pairs, _PAIR_OF_WORDS)) | of_words))
     return HashedNgrams(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
@@ -117,19 +117,19 @@ class NgramColumns:
         places = np.searchsorted(self.keys, found.key)
         places[places == len(self.keys)] = 0
         known = self.keys[places] == found.key if len(self.keys) else np.zeros(len(places), np.bool_)
-        text, place, times = _counted(found.text[known], places[known])
+        text, place, times = _count_pairs(found.text[known], places[known])
         values = times * self.idf[place]
         group = text * 2 + (self.keys[place] >> COLUMN_BITS)
         squares = np.bincount(group, values * values, minlength=2 * len(texts))
         # A feature that no text had weighs as much as it would have weighed there.
-        others, key, times_of_others = _counted(found.text[~known], found.key[~known])
+        others, key, times_of_others = _count_pairs(found.text[~known], found.key[~known])
         weights = times_of_others * self.unseen
         missed = np.bincount(others * 2 + (key >> COLUMN_BITS), weights * weights, minlength=2 * len(texts))
         shares = np.sqrt(squares / np.maximum(squares + missed, np.finfo(np.float64).tiny))
         return Weighed(text, place, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
 
 
-def _counted(text: Int64s, item: Int64s) -> tuple[Int64s, Int64s, NDArray[np.float64]]:
+def _count_pairs(text: Int64s, item: Int64s) -> tuple[Int64s, Int64s, NDArray[np.float64]]:
     """Return the distinct pairs of a text and an item, ascending, and 1 + ln of how often each is there."""
     pairs = np.sort(text << 32 | item)
     first = np.flatnonzero(np.diff(pairs, prepend=np.int64(-1)))

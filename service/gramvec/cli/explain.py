@@ -108,7 +108,7 @@ def neighbors_command(
         click.echo(_json([{"text": one.text, "score": np.float32(one.score)} for one in found]))
     else:
         for one in found:
-            click.echo(f"{one.score:.4f}\t{_shown(one.text) if ngram is not None else one.text}")
+            click.echo(f"{one.score:.4f}\t{_show(one.text) if ngram is not None else one.text}")
     embedder.close()
 
 
@@ -121,13 +121,13 @@ def _table(found: Explanation, by_word: bool) -> Iterator[str]:
     if by_word:
         rows = [(pair.contribution, printable(pair.source.text), printable(pair.target.text)) for pair in found.words]
     else:
-        rows = [(pair.contribution, _described(pair.source), _described(pair.target)) for pair in found.pairs]
+        rows = [(pair.contribution, _describe(pair.source), _describe(pair.target)) for pair in found.pairs]
     width = max((len(source) for _, source, _ in rows), default=0)
     for contribution, source, target in rows:
-        yield f"{_signed(contribution)}  {source:<{width}}  {target}"
-    yield f"{_signed(found.words_rest if by_word else found.rest)}  all other pairs"
+        yield f"{_format_signed(contribution)}  {source:<{width}}  {target}"
+    yield f"{_format_signed(found.words_rest if by_word else found.rest)}  all other pairs"
     rest = "the effect of single features" if found.by_occlusion else "the model's bias and rounding"
-    yield f"{_signed(found.residual)}  no pair: {rest}"
+    yield f"{_format_signed(found.residual)}  no pair: {rest}"
     yield f"known features cover {found.source.coverage:.0%} of the source's characters, " + (
         f"{found.target.coverage:.0%} of the target's"
     )
@@ -149,15 +149,15 @@ def _look_lines(source: str, target: str) -> Iterator[str]:
         yield f"  character {place + 1}: " + " and ".join(f"{printable(one)} {name(one, '')}".strip() for one in both)
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return f"{round(value, 4) + 0.0:+9.4f}"  # adding 0 makes -0 a 0
 
 
-def _described(feature: Feature) -> str:
+def _describe(feature: Feature) -> str:
     kind = "" if feature.kind == "ngram" else f" ({feature.kind})"
     times = f" x{feature.times}" if feature.times > 1 else ""
-    return f"{_shown(feature.text)}{kind}{times}"
+    return f"{_show(feature.text)}{kind}{times}"
 
 
-def _shown(text: str) -> str:
+def _show(text: str) -> str:
     return printable(text.replace(" ", "␣"))

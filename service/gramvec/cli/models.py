@@ -113,7 +113,7 @@ def verify(models: tuple[str, ...], texts: Path | None, device: Device) -> None:
     failed = 0
     for model in models:
         try:
-            click.echo(_verified(model, texts, device))
+            click.echo(_verify_model(model, texts, device))
         except GramvecError as error:
             failed += 1
             click.echo(f"Error: {error}", err=True)
@@ -121,7 +121,7 @@ def verify(models: tuple[str, ...], texts: Path | None, device: Device) -> None:
         raise click.ClickException(f"{failed} of {len(models)} models failed")
 
 
-def _verified(model: str, texts: Path | None, device: Device) -> str:
+def _verify_model(model: str, texts: Path | None, device: Device) -> str:
     embedder = load(model, device=device)
     try:
         found = compare(embedder, sample_texts(embedder.bundle) if texts is None else _lines(texts))

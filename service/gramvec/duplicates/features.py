@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.lexical.hashing import COLUMNS, counted
-from gramvec.lexical.sparse import held_by
+from gramvec.lexical.hashing import COLUMNS, count_features
+from gramvec.lexical.sparse import count_holders
 from gramvec.lexical.tfidf import damp_counts, inverse_frequency, normalize_rows
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.matching.scoring import NGRAM_POWER, NGRAM_SHARE, ORDERS, WORD_POWER, WORD_SHARE, words_of
@@ -55,7 +55,10 @@ class Features:
     def __init__(self, texts: Sequence[str]) -> None:
         sample = [*map(close_gaps, fold_texts(texts[:: max(1, -(-len(texts) // WEIGHED_TEXTS))]))]
         # How many texts have each feature; of that number, the inverse document frequency.
-        self._held = [held_by(sample, ORDERS)[0], held_by([words_of(text) for text in sample], (), words=True)[0]]
+        self._held = [
+            count_holders(sample, ORDERS)[0],
+            count_holders([words_of(text) for text in sample], (), words=True)[0],
+        ]
         self._idf = inverse_frequency(len(sample), np.arange(len(sample) + 1))
         self._places = ((1 - self._idf / self._idf[0]) * ((1 << PLACE_BITS) - 1)).astype(np.int64)
 
@@ -67,7 +70,7 @@ class Features:
             (texts, ORDERS, self._held[0], NGRAM_POWER, NGRAM_SHARE),
             ([words_of(text) for text in texts], (), self._held[1], WORD_POWER, WORD_SHARE),
         ):
-            indptr, columns, counts = counted(given, orders, words=not orders)
+            indptr, columns, counts = count_features(given, orders, words=not orders)
             row = np.repeat(np.arange(len(texts)), np.diff(indptr))
             common = held[columns]
             values = normalize_rows(damp_counts(counts) * self._idf[common] ** power, row)

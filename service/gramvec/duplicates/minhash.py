@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows
-from gramvec.lexical.hashing import mixed
+from gramvec.lexical.hashing import mix_key
 from gramvec.text.arrays import Int64s, UInt64s
 
 SAMPLES = 60
@@ -33,7 +33,7 @@ NEIGHBORS = 24
 COMPARED_PAIRS, BLOCK_PAIRS = 1 << 17, 1 << 14
 FRACTION_BITS = 16
 
-_FACTORS = mixed(np.arange(SAMPLES, dtype=np.uint64), 1) | np.uint64(1)
+_FACTORS = mix_key(np.arange(SAMPLES, dtype=np.uint64), 1) | np.uint64(1)
 _LOGARITHMS = -np.log((np.arange(1 << FRACTION_BITS) + 0.5) / (1 << FRACTION_BITS))
 
 
@@ -54,16 +54,16 @@ def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
         return Sketches(bands, marks)
     starts = rows.indptr[held]
     features = rows.keys & FEATURE_MASK
-    numbers = mixed(features.astype(np.uint64), 0)
+    numbers = mix_key(features.astype(np.uint64), 0)
     inverse = 1 / np.sqrt(rows.values.astype(np.float64))
     band = np.zeros(len(held), np.uint64)
     for sample, factor in enumerate(_FACTORS):
         waits = _LOGARITHMS[numbers * factor >> np.uint64(64 - FRACTION_BITS)] * inverse
         # Positive floats have the order of their bits, of which the lowest make place for the feature.
         least = np.minimum.reduceat(waits.view(np.int64) & ~FEATURE_MASK | features, starts) & FEATURE_MASK
-        hashed = mixed(least.astype(np.uint64), sample)
+        hashed = mix_key(least.astype(np.uint64), sample)
         marks[held, sample] = hashed >> np.uint64(56)
-        band = mixed(band ^ hashed, 0)
+        band = mix_key(band ^ hashed, 0)
         if sample % size == size - 1:
             bands[sample // size, held] = band | np.uint64(1)
             band[:] = 0

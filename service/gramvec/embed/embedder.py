@@ -101,10 +101,10 @@ class Embedder(Encodes):
 
     def __reduce__(self) -> tuple[object, ...]:
         where = str(self.bundle.path.resolve())
-        from gramvec.embed.loading import opened_again
+        from gramvec.embed.loading import reopen
 
         settings = (self.device, self.runtime, self.max_characters, self.threads, self.space)
-        return opened_again, (where, self.bundle.digest, settings, self._own)
+        return reopen, (where, self.bundle.digest, settings, self._own)
 
     @property
     def manifest(self) -> Manifest:

@@ -48,7 +48,7 @@ def load(
     return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space)
 
 
-def opened_again(
+def reopen(
     path: str,
     digest: str,
     settings: tuple[Device, RuntimeName, int, int, Space],

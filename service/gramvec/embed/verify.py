@@ -61,7 +61,7 @@ def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
         return Comparison(one, "", why_not=str(error))
     found = Comparison(one, f"{other.name} on {other.device}")
     remaining = iter(texts)
-    while block := _prepared(embedder, list(islice(remaining, BLOCK)), found.texts):
+    while block := _prepare(embedder, list(islice(remaining, BLOCK)), found.texts):
         apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoised, block).vectors)
         worst = int(apart.argmax())
         found = found._replace(texts=found.texts + len(block))
@@ -71,7 +71,7 @@ def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
     return found
 
 
-def _prepared(embedder: Embedder, block: list[str], before: int) -> list[str]:
+def _prepare(embedder: Embedder, block: list[str], before: int) -> list[str]:
     try:
         return embedder.prepare(block)
     except InputError as error:

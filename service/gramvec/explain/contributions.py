@@ -130,7 +130,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON types and numpy's float32; `characters` are Side.characters of source and target."""
 
-        def listed(pairs: Sequence[Contribution] | Sequence[WordPair]) -> list[dict[str, Any]]:
+        def list_pairs(pairs: Sequence[Contribution] | Sequence[WordPair]) -> list[dict[str, Any]]:
             return [
                 {
                     "source": pair.source._asdict(),
@@ -145,8 +145,8 @@ class Explanation:
             "residual": np.float32(self.residual),
             "rest": np.float32(self.rest),
             "coverage": [np.float32(side.coverage) for side in (self.source, self.target)],
-            "features": listed(self.pairs),
-            "words": listed(self.words),
+            "features": list_pairs(self.pairs),
+            "words": list_pairs(self.words),
             "words_rest": np.float32(self.words_rest),
             "characters": [side.characters.astype(np.float32) for side in (self.source, self.target)],
         }

@@ -45,7 +45,7 @@ class TextSum:
             distinct[:, :meaning] = _rows_of(located.rows[first], counts, served[:meaning], embedder, weights)
         if embedder.lexical is not None:
             ngrams = embedder.lexical.ngrams(text)
-            located = _located_too(located, ngrams)
+            located = _add_unknown(located, ngrams)
             _, own_first, own_inverse, own_counts = np.unique(
                 ngrams.hashes, return_index=True, return_inverse=True, return_counts=True
             )
@@ -87,7 +87,7 @@ class TextSum:
     def of_words(self) -> Doubles:
         """Return the sum of the features in each word, float64[words, d]."""
         first, last = characters_of(self.text, self.located)
-        return spread(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
+        return share_by_word(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
 
     def contributions_with(self, other: TextSum) -> Doubles:
         """Return what each feature adds to the cosine with the other text, float64[n]."""
@@ -122,7 +122,7 @@ def _rows_of(
     return np.asarray(rows + (served - vector) * (counts / total)[:, None])
 
 
-def _located_too(located: Located, ngrams: Ngrams) -> Located:
+def _add_unknown(located: Located, ngrams: Ngrams) -> Located:
     """Return the features, and after them the n-grams that have no row."""
     none = np.full(len(ngrams.first), -1, np.int32)
     # Both spell the text alike, but for letters that the one has learned of since.
@@ -189,7 +189,7 @@ def words_of(text: str) -> list[Word]:
     return [Word(one[0], *one.span()) for one in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
 
 
-def spread(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:
+def share_by_word(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:
     """Share occurrences of features among words by the characters that they have in each word, float64[words, d].
 
     White space has no share, and an occurrence of only white space goes to the next word.

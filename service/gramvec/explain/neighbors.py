@@ -47,7 +47,7 @@ def nearest_words(
         words = vocabulary_words(embedder.bundle.vocabulary)
         if embedder.manifest.words == 0:
             raise InputError(f"{embedder.name}: has no words of its own; give a list of words", field="words")
-    if not _known(embedder, embedder.prepare([text]))[0]:
+    if not _have_features(embedder, embedder.prepare([text]))[0]:
         raise InputError("the text has no feature that the model knows, so it has no neighbors", field="text")
     return nearest_words_of(embedder, [text], words, k=k)[0]
 
@@ -65,11 +65,11 @@ def nearest_words_of(
     """
     _check_k(k)
     texts = embedder.prepare(texts)
-    queries, asked = embedder.raw(texts), np.flatnonzero(_known(embedder, texts)).tolist()
+    queries, asked = embedder.raw(texts), np.flatnonzero(_have_features(embedder, texts)).tolist()
     best = [_Best(k) for _ in texts]
     for block in _blocks(embedder, words):
         raw = embedder.raw(block)
-        known = _known(embedder, block)
+        known = _have_features(embedder, block)
         lowered = [word.lower() for word in block]
         scores = cosine_matrix(queries, raw)
         for index in asked:
@@ -92,7 +92,7 @@ def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
         start += len(block)
 
 
-def _known(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
+def _have_features(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.bool_]:
     batch = embedder.bundle.featurizer(texts)
     owners = np.repeat(np.arange(len(texts)), batch.counts)
     return np.bincount(owners[batch.ids != embedder.bundle.vocabulary.unknown_row], minlength=len(texts)) > 0

@@ -45,10 +45,10 @@ class Weights:
         # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
         for begin in range(0, len(ids), _PART_ROWS):
             part = ids[begin : begin + _PART_ROWS]
-            rows = self._stored(part)
+            rows = self._read_rows(part)
             if self._vocabulary is not None:
                 parents = self._parents[part]
-                rows = np.subtract(rows, self._stored(parents) * (parents >= 0)[:, None], dtype=np.float32)
+                rows = np.subtract(rows, self._read_rows(parents) * (parents >= 0)[:, None], dtype=np.float32)
             found[begin : begin + _PART_ROWS] = rows
         return found
 
@@ -58,7 +58,7 @@ class Weights:
         memo_rows = np.full(len(self._table) - len(self._vocabulary), -1, np.int32)
         return np.append(suffix_rows(self._vocabulary), memo_rows)
 
-    def _stored(self, ids: NDArray[np.integer[Any]]) -> Floats:
+    def _read_rows(self, ids: NDArray[np.integer[Any]]) -> Floats:
         found = np.asarray(self._table[ids], np.float32)
         if self._scales is not None:
             found = found * np.asarray(self._scales[ids])[:, None]

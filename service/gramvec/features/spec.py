@@ -58,19 +58,19 @@ class FeatureSpec:
                 f"FeatureSpec version {quoted(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
             )
         if any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_ORDER for n in self.orders):
-            raise InputError(f"orders: must be integers from 1 to {MAX_ORDER}, got {_shown(self.orders)}")
+            raise InputError(f"orders: must be integers from 1 to {MAX_ORDER}, got {_show(self.orders)}")
         if list(self.orders) != sorted(set(self.orders)):
-            raise InputError(f"orders: must ascend without repeats, got {_shown(self.orders)}")
+            raise InputError(f"orders: must ascend without repeats, got {_show(self.orders)}")
         if not self.orders and not self.words:
             raise InputError("a FeatureSpec needs n-gram orders, words, or both")
         if self.unknown_words not in get_args(UnknownWords):
-            raise InputError(f"unknown_words: must be 'skip' or 'row', got {_shown(self.unknown_words)}")
+            raise InputError(f"unknown_words: must be 'skip' or 'row', got {_show(self.unknown_words)}")
         if self.unknown_words == "row" and not self.words:
             raise InputError("unknown_words='row' needs words=True")
         for name, rules in _KNOWN_RULES.items():
             if getattr(self, name) not in rules:
-                known = " or ".join(map(_shown, rules))
-                raise InputError(f"{name} {_shown(getattr(self, name))} is not known; this gramvec reads {known}")
+                known = " or ".join(map(_show, rules))
+                raise InputError(f"{name} {_show(getattr(self, name))} is not known; this gramvec reads {known}")
 
     @property
     def has_symbols(self) -> bool:
@@ -114,7 +114,7 @@ class FeatureSpec:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(quoted, value))}]"
     return f"'{quoted(value)}'" if isinstance(value, str) else quoted(value)

@@ -121,7 +121,7 @@ class TokenVocabulary(Vocabulary):
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads are the embedder's, and workers fork
         library = import_extra("tokenizers", "static", str(path))
         try:
-            values, self.longest = _checked(data)
+            values, self.longest = _check_tokenizer(data)
             self.tokenizer: Any = library.Tokenizer.from_str(orjson.dumps(values).decode())
             self.tokens: dict[str, int] = self.tokenizer.get_vocab(with_added_tokens=True)
             model = values["model"]
@@ -246,7 +246,7 @@ class _ChunkMemo(dict[str, Any]):
         return [piece for piece, _ in self._cut(self._normalize(text))]
 
 
-def _checked(data: bytes) -> tuple[dict[str, Any], Any]:
+def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
     """Return what makes tokens in a tokenizer's file, and its `max_length`.
 
     Raises:

@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from gramvec.bundle.bundle import check_target, open_bundle, staged_folder
+from gramvec.bundle.bundle import check_target, open_bundle, stage_folder
 from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
 from gramvec.bundle.manifest import TOKENIZER, Manifest, read_manifest
 from gramvec.bundle.resolve import MANIFEST
-from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, opened_folder
+from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, open_folder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.download import Hub, library
@@ -125,7 +125,7 @@ def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
     for name, record in manifest.files.items():
         hub.check_size(name, record.bytes, record.bytes + (MOST_METADATA_BYTES if name == CARD else 0))
     size = sum(record.bytes for record in manifest.files.values())
-    with staged_folder(folder) as stage:
+    with stage_folder(folder) as stage:
         (stage / MANIFEST).write_bytes(data)
         _check_room(size, folder)
         hub.allow(size)
@@ -150,7 +150,7 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
         for file in static.SETTINGS_FILES:
             if hub.sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
                 hub.download(file, source / file)
-        with opened_folder(source) as opened:
+        with open_folder(source) as opened:
             _, inner = static.settings_of(opened)
         (source / inner).mkdir(exist_ok=True)
         parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MOST_TABLE_BYTES}

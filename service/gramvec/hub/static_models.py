@@ -21,11 +21,11 @@ from gramvec.bundle.bundle import (
     Manifest,
     Precision,
     check_target,
-    made_golden,
-    staged_folder,
+    make_golden,
+    stage_folder,
     write_manifest,
 )
-from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, Folder, opened_folder
+from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, Folder, open_folder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import unit
 from gramvec.errors import BundleError, quoted
@@ -76,7 +76,7 @@ def import_static(
         InputError: the destination is in use.
     """
     check_target(path, overwrite=overwrite)
-    with opened_folder(source, REMEDY) as given:
+    with open_folder(source, REMEDY) as given:
         settings, inner = settings_of(given)
         tokenizer = bytes(given.mapped(inner + TOKENIZER, MOST_BYTES_IN_MEMORY[TOKENIZER]))
         data = given.mapped(inner + TABLE, MOST_TABLE_BYTES)
@@ -86,12 +86,12 @@ def import_static(
     featurizer = TokenFeaturizer(_spec(source, settings, vocabulary), vocabulary)
     found, name, origin = _license.search(card), name or path.name, origin or source.name
     license_name = "not stated" if found is None else found[1].decode()
-    with staged_folder(path) as folder:
+    with stage_folder(path) as folder:
         (folder / TOKENIZER).write_bytes(tokenizer)
         for chosen in ("int8", "float16") if precision is None else (precision,):
             graph = write_graph(folder, table=table, bias=None, pooling="mean", activation="linear", precision=chosen)
             with closing(OnnxRuntime(folder / GRAPH, table.shape[1])) as runtime:
-                golden = made_golden(runtime.run, featurizer, featurizer, (*GOLDEN_TEXTS, "again and again " * 400))
+                golden = make_golden(runtime.run, featurizer, featurizer, (*GOLDEN_TEXTS, "again and again " * 400))
             exact = np.array([table[np.array(one.ids, int)].sum(axis=0) for one in golden])
             cosines = np.sum(unit(exact) * unit(np.array([one.vector for one in golden], np.float32)), axis=1)
             if (loss := max(0.0, 1 - float(cosines[exact.any(axis=1)].min(initial=1)))) <= MOST_LOSS:

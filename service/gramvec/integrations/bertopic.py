@@ -5,7 +5,7 @@ from __future__ import annotations
 from bertopic.backend import BaseEmbedder
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, open_model, vectors_of
 
 
 class BertopicBackend(BaseEmbedder):
@@ -19,7 +19,7 @@ class BertopicBackend(BaseEmbedder):
     def __init__(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> None:
         super().__init__(embedding_model=model)
         self.dimensions = dimensions
-        opened(model)
+        open_model(model)
 
     def embed(self, documents: list[str], verbose: bool = False) -> Vectors:
         """Return float32[n, dimensions]; verbose is ignored."""

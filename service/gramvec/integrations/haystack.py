@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_to_dict
 
-from gramvec.integrations.models import ModelName, lists_of, name_of, opened
+from gramvec.integrations.models import ModelName, lists_of, name_of, open_model
 
 
 class _Embedder:
@@ -24,7 +24,7 @@ class _Embedder:
 
     def warm_up(self) -> None:
         """Open the model. Raises what gramvec.load does."""
-        opened(self.model)
+        open_model(self.model)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings for a pipeline's YAML."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.embeddings import Embeddings
 
-from gramvec.integrations.models import ModelOrName, lists_of, opened
+from gramvec.integrations.models import ModelOrName, lists_of, open_model
 
 
 class LangChainEmbeddings(Embeddings):
@@ -18,7 +18,7 @@ class LangChainEmbeddings(Embeddings):
     def __init__(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> None:
         self.model = model
         self.dimensions = dimensions
-        opened(model)  # a wrong name is reported early
+        open_model(model)  # a wrong name is reported early
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text. Raises InputError for anything that is not a text."""

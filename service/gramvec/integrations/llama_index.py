@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
-from gramvec.integrations.models import ModelName, lists_of, name_of, opened
+from gramvec.integrations.models import ModelName, lists_of, name_of, open_model
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -23,7 +23,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     def __init__(self, model_name: ModelName = "gramvec-en", *, embed_batch_size: int = 512, **settings: Any) -> None:
         super().__init__(model_name=name_of(model_name), embed_batch_size=embed_batch_size, **settings)
-        opened(self.model_name)
+        open_model(self.model_name)
 
     @classmethod
     def class_name(cls) -> str:

@@ -24,7 +24,7 @@ MOST_OPEN = 8
 BLOCK = 65_536
 
 
-def opened(model: ModelOrName) -> Encodes:
+def open_model(model: ModelOrName) -> Encodes:
     """Return an open model: load a name or folder once per process. Raises what gramvec.load does."""
     if isinstance(model, Encodes):
         return model
@@ -33,14 +33,14 @@ def opened(model: ModelOrName) -> Encodes:
     except TypeError:
         said = f"model: must be a name, a folder, an Embedder or a Client, got {type(model).__name__}"
         raise InputError(said, field="model") from None
-    return _loaded(name)
+    return _load_once(name)
 
 
 def vectors_of(
     model: ModelOrName, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
 ) -> Vectors:
     """Return float32[n, dimensions] of any iterable of texts. Raises InputError as Embedder.embed does."""
-    encodes = opened(model)
+    encodes = open_model(model)
     check_dimensions(dimensions, encodes.dimension)
     given = listed(texts)  # type: ignore[arg-type]
     found = np.empty((len(given), dimensions or encodes.dimension), np.float32)
@@ -71,5 +71,5 @@ def name_of(model: ModelOrName) -> str:
 
 
 @lru_cache(maxsize=MOST_OPEN)
-def _loaded(name: str) -> Embedder:
+def _load_once(name: str) -> Embedder:
     return load(name)

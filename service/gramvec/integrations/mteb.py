@@ -10,7 +10,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, open_model, vectors_of
 
 
 class MtebEncoder(AbsEncoder):
@@ -21,7 +21,7 @@ class MtebEncoder(AbsEncoder):
     """
 
     def __init__(self, model: ModelOrName = "gramvec-en") -> None:
-        self.model = opened(model)
+        self.model = open_model(model)
         self.mteb_model_meta = mteb_meta(self.model)
 
     def encode(self, inputs: Any, **settings: Any) -> Vectors:
@@ -31,7 +31,7 @@ class MtebEncoder(AbsEncoder):
 
 def mteb_meta(model: ModelOrName = "gramvec-en") -> Any:
     """Return a ModelMeta with the name gramvec/NAME and the first 12 digits of the digest as the revision."""
-    embedder = opened(model)
+    embedder = open_model(model)
     if not isinstance(embedder, Embedder):
         raise InputError("MTEB needs a model's digest and size; give a name, a folder or an Embedder", field="model")
     size = sum(one.stat().st_size for one in embedder.bundle.path.iterdir() if one.is_file())

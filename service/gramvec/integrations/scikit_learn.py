@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, open_model, vectors_of
 
 
 class TextEmbedder(TransformerMixin, BaseEstimator):
@@ -40,7 +40,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:  # noqa: N803
         """Open the model. Raises what gramvec.load does."""
-        opened(self.model)
+        open_model(self.model)
         return self
 
     def transform(self, X: Iterable[str]) -> Vectors:  # noqa: N803
@@ -51,7 +51,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return gramvec0, gramvec1, ...; input_features is ignored."""
-        columns = self.dimensions or opened(self.model).dimension
+        columns = self.dimensions or open_model(self.model).dimension
         return np.array([f"gramvec{column}" for column in range(columns)], object)
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -34,8 +34,8 @@ class Demands(NamedTuple):
 
     def met_by(self, text: str) -> bool:
         """Return True if a text has all phrases."""
-        folded = _folded(text)
-        return all(_has(folded, _folded(phrase)) for phrase in self.phrases)
+        folded = _fold(text)
+        return all(_has(folded, _fold(phrase)) for phrase in self.phrases)
 
 
 def demands_of(query: str) -> Demands:
@@ -60,7 +60,7 @@ def demands_of(query: str) -> Demands:
     return Demands(" ".join(text.split()), tuple(phrases), tuple(without))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(close_gaps(fold_letters(text)).split())
 
 

@@ -39,7 +39,9 @@ class Hashed(NamedTuple):
     place: Int64s
 
 
-def counted(texts: Sequence[str], orders: Sequence[int], *, words: bool) -> tuple[Int64s, NDArray[np.int32], Int64s]:
+def count_features(
+    texts: Sequence[str], orders: Sequence[int], *, words: bool
+) -> tuple[Int64s, NDArray[np.int32], Int64s]:
     """Count the features of texts; lone surrogates and anything but str are refused.
 
     Returns:
@@ -49,7 +51,7 @@ def counted(texts: Sequence[str], orders: Sequence[int], *, words: bool) -> tupl
         InputError: with the text's index.
     """
     given = code_points(texts)
-    found = hashed_features(given, characters(given, _classes()), lower_table().__getitem__, orders, words=words)
+    found = hash_features(given, characters(given, _classes()), lower_table().__getitem__, orders, words=words)
     keys = np.sort(found.text << COLUMN_BITS | columns_of(found.hash))
     first = np.flatnonzero(np.diff(keys, prepend=np.int64(-1)))
     counts = np.diff(np.append(first, len(keys)))
@@ -57,7 +59,7 @@ def counted(texts: Sequence[str], orders: Sequence[int], *, words: bool) -> tupl
     return indptr, (keys[first] & (COLUMNS - 1)).astype(np.int32), counts
 
 
-def hashed_features(
+def hash_features(
     given: CodePoints,
     chars: Characters,
     lower: Callable[[UInt32s], UInt32s],
@@ -75,11 +77,11 @@ def hashed_features(
         key = (before if order > 1 else key) * np.uint64(PRIME) + letters
         if order in orders:
             at = np.flatnonzero(place >= order - 1)
-            found.append(Hashed(chars.text[at], mixed(key[at], order), at))
+            found.append(Hashed(chars.text[at], mix_key(key[at], order), at))
     if words:
         spans = word_spans(chars)
         hashes = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
-        found.append(Hashed(spans.text, mixed(hashes, 0), spans.start))
+        found.append(Hashed(spans.text, mix_key(hashes, 0), spans.start))
     if not found:
         return Hashed(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
     return Hashed(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
@@ -111,7 +113,7 @@ def ngram_hashes(letters: UInt32s) -> UInt64s:
     key = np.zeros(len(letters), np.uint64)
     for column in letters.T:
         key = key * np.uint64(PRIME) + column
-    return mixed(key, letters.shape[1])
+    return mix_key(key, letters.shape[1])
 
 
 def columns_of(hashes: UInt64s) -> Int64s:
@@ -119,7 +121,7 @@ def columns_of(hashes: UInt64s) -> Int64s:
     return (hashes >> np.uint64(64 - COLUMN_BITS)).astype(np.int64)
 
 
-def mixed(key: UInt64s, kind: int) -> UInt64s:
+def mix_key(key: UInt64s, kind: int) -> UInt64s:
     """Return SplitMix64's finalizer of a key. kind: the order of an n-gram, 0 for words, or what else is hashed."""
     x = key + np.uint64((kind + 1) * PRIME & 0xFFFFFFFFFFFFFFFF)
     x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)

@@ -65,7 +65,7 @@ def word_ngrams(text: str) -> str:
     return " ".join(found)
 
 
-def counted(text: str) -> Counter[str]:
+def count_ngrams(text: str) -> Counter[str]:
     """Return how often each n-gram occurs in a text by its first reading, as a query is read."""
     return _occurring(_ngrams(fold_letters(text)))
 
@@ -117,7 +117,7 @@ def _scores(
     names = list(asked)[:MOST_LOOKED_UP]
     if not names or not texts:
         return np.zeros(len(texts))
-    shared = _shared(names, texts)
+    shared = _count_shared(names, texts)
     if collection is None:
         size, mean = float(len(texts)), max(float(shared.lengths.sum()) / len(texts), 1e-9)
         holding = np.bincount(shared.columns, minlength=len(names)).astype(np.float64)
@@ -172,7 +172,7 @@ class SharedNgrams(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def _shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
+def _count_shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
     points = np.array([[ord(one) for one in name.ljust(ORDER, "\0")] for name in names], np.uint32)
     hashes = ngram_hashes(points)
     order = np.argsort(hashes)

@@ -20,7 +20,7 @@ from gramvec import native
 from gramvec.errors import InputError
 from gramvec.features.numpy_reference import characters
 from gramvec.features.spans import places
-from gramvec.lexical.hashing import hashed_features
+from gramvec.lexical.hashing import hash_features
 from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import BLANK, FULL_WEIGHT, NgramWeights
 from gramvec.text.arrays import Floats, Int64s
@@ -126,7 +126,7 @@ class LexicalSketch:
         Raises InputError with the text's index for a lone surrogate or anything but str.
         """
         if self._loops is None:
-            return self._joined_plainly(texts, vectors)
+            return self._join_in_numpy(texts, vectors)
         joined = np.empty((len(texts), vectors.shape[1] + self.columns), np.float32)
         counts = np.empty(len(texts), np.int64)
         try:
@@ -142,20 +142,20 @@ class LexicalSketch:
         """Return the n-grams whose vectors add up to a text's sketch. Raises InputError for a lone surrogate."""
         given = code_points([text], self.read)
         chars = characters(given, self.spaces)
-        found = hashed_features(given, chars, self.letter, self.orders)
+        found = hash_features(given, chars, self.letter, self.orders)
         vectors = np.zeros((len(found.hash), self.columns))
-        columns, values = self._signed(found.hash)
+        columns, values = self._sign_columns(found.hash)
         factor = self.scale / (FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(float(max(len(found.hash), 1))))
         np.put_along_axis(vectors, columns, values * factor, axis=1)
         letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
-        # In the order of `hashed_features`: all n-grams of an order, then those of the next.
+        # In the order of `hash_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
         starts, ends = places(text, chars, len(given.points), self.read)
         first, last = found.place + 1 - lengths, found.place + 1
         spelt = "".join(map(chr, letters.tolist()))
         return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
 
-    def _joined_plainly(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
+    def _join_in_numpy(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
         """Return the bytes of `joined`, computed in numpy."""
         joined = np.zeros((len(texts), vectors.shape[1] + self.columns), np.float32)
         counts = np.zeros(len(texts), np.int64)
@@ -163,9 +163,9 @@ class LexicalSketch:
         for start in range(0, len(texts), TEXTS_A_BLOCK):
             block = slice(start, start + TEXTS_A_BLOCK)
             own = code_points(texts[block], self.read)
-            found = hashed_features(own, characters(own, self.spaces), self.letter, self.orders)
+            found = hash_features(own, characters(own, self.spaces), self.letter, self.orders)
             n = len(own.starts) - 1
-            columns, values = self._signed(found.hash)
+            columns, values = self._sign_columns(found.hash)
             at = (found.text[:, None] * self.columns + columns).ravel()
             sums = np.bincount(at, values.ravel(), minlength=n * self.columns).reshape(n, self.columns)
             counts[block] = np.bincount(found.text, minlength=n)
@@ -177,7 +177,7 @@ class LexicalSketch:
             joined[block, vectors.shape[1] :] = sums * factors[:, None]
         return joined, counts
 
-    def _signed(self, hashes: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.float64]]:
+    def _sign_columns(self, hashes: NDArray[np.uint64]) -> tuple[Int64s, NDArray[np.float64]]:
         """Return the columns int64[m, 8] to which each n-gram adds, and what it adds, float64[m, 8]."""
         block = self.columns // SIGNS
         bits = block.bit_length() - 1

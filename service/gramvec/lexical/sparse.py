@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
-from gramvec.lexical.hashing import COLUMNS, counted
+from gramvec.lexical.hashing import COLUMNS, count_features
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.lexical.tfidf import inverse_frequency
 from gramvec.text.inputs import has_surrogate, iterated, no_text
@@ -47,7 +47,7 @@ class SparseEmbedder:
         """
         lengths, columns, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
         for block in _blocks(texts):
-            indptr, found, counts = counted(block, self.orders, words=self.words)
+            indptr, found, counts = count_features(block, self.orders, words=self.words)
             weighed = counts.astype(np.float64) * self.weights[found]
             if normalize:
                 row = np.repeat(np.arange(len(block)), np.diff(indptr))
@@ -87,11 +87,11 @@ def fit(
         raise InputError(f"weighting: must be {' or '.join(WEIGHTINGS)}, got {weighting!r}", field="weighting")
     if not 0 < a < float("inf"):
         raise InputError(f"a: must be above 0, got {a:g}", field="a")
-    held, number = held_by(texts, orders, words=words, watch=watch)
+    held, number = count_holders(texts, orders, words=words, watch=watch)
     return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
 
 
-def held_by(
+def count_holders(
     texts: Iterable[str], orders: Sequence[int], *, words: bool = False, watch: Callable[[int], None] | None = None
 ) -> tuple[NDArray[np.int32], int]:
     """Return how many of the n texts hold each column's features, int32[COLUMNS], and n. `watch` is that of `embed`.
@@ -100,7 +100,7 @@ def held_by(
     """
     held, number = np.zeros(COLUMNS, np.int32), 0
     for block in _blocks(list(texts) if isinstance(texts, set | frozenset) else texts):
-        _, columns, _ = counted(block, orders, words=words)
+        _, columns, _ = count_features(block, orders, words=words)
         np.add.at(held, columns, 1)
         number += len(block)
         if watch:

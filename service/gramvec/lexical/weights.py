@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.lexical.hashing import lower_table
-from gramvec.lexical.sparse import SIF_A, held_by
+from gramvec.lexical.sparse import SIF_A, count_holders
 from gramvec.text.array_file import pack_arrays, read_arrays
 from gramvec.text.arrays import Array
 from gramvec.text.characters import CODE_POINTS
@@ -48,7 +48,7 @@ class NgramWeights:
         """
         if not 0 < a < float("inf"):
             raise InputError(f"a: must be above 0, got {a:g}", field="a")
-        held, number = held_by(texts, orders)
+        held, number = count_holders(texts, orders)
         if number == 0:
             raise InputError("there are no texts to weigh n-grams by; give some", field="texts")
         # What shares a place is as common as the commonest of them.

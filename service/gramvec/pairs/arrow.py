@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import import_extra
-from gramvec.lexical.hashing import counted, mixed
+from gramvec.lexical.hashing import count_features, mix_key
 from gramvec.pairs.given_pairs import score_given
 from gramvec.pairs.tokens import folded
 from gramvec.text.arrays import UInt64s
@@ -43,7 +43,7 @@ def blocking_keys(texts: Any) -> Any:
     """
     arrow = import_extra("pyarrow", "bulk", "an Arrow array")
     plain = [folded(text) for text in texts_or_empty(texts)]
-    indptr, columns, _ = counted(plain, ORDERS, words=False)
+    indptr, columns, _ = count_features(plain, ORDERS, words=False)
     filled = np.flatnonzero([bool(text) for text in plain])
     keys = _bands(columns.astype(np.uint64), indptr[filled]) if len(filled) else np.zeros((0, BANDS), np.uint64)
     lengths = np.zeros(len(plain) + 1, np.int32)
@@ -75,11 +75,11 @@ def pair_scores(left: Any, right: Any) -> Any:
 def _bands(features: UInt64s, starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> UInt64s:
     """Return uint64[n, BANDS] of the features that begin at `starts`, of n texts that have some."""
     keys = np.empty((len(starts), BANDS), np.uint64)
-    numbers = mixed(features, 0)
+    numbers = mix_key(features, 0)
     for band in range(BANDS):
         key = np.full(len(starts), band, np.uint64)
         for sample in range(BAND_SAMPLES):
-            drawn = mixed(numbers, band * BAND_SAMPLES + sample)
-            key = mixed(key ^ np.minimum.reduceat(drawn, starts), 0)
+            drawn = mix_key(numbers, band * BAND_SAMPLES + sample)
+            key = mix_key(key ^ np.minimum.reduceat(drawn, starts), 0)
         keys[:, band] = key
     return keys

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.lexical.hashing import mixed
+from gramvec.lexical.hashing import mix_key
 from gramvec.native import loops
 from gramvec.search.vectors import largest, map_file, open_behind
 from gramvec.text.arrays import Int64s, UInt64s
@@ -183,7 +183,7 @@ def turned_slowly(values: Whole, size: int, length: int, shift: int) -> Whole:
 @lru_cache(4)
 def _flips(dimension: int) -> Whole:
     """Return int32[ROUNDS, d] of 1 and -1."""
-    hashes = mixed(np.arange(1, ROUNDS * dimension + 1, dtype=np.uint64), 0)
+    hashes = mix_key(np.arange(1, ROUNDS * dimension + 1, dtype=np.uint64), 0)
     return np.where(hashes >> np.uint64(63), np.int32(1), np.int32(-1)).reshape(ROUNDS, dimension)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.demands import Demands
-from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, counted, idf
+from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, count_ngrams, idf
 from gramvec.search.columns import ColumnFile
 from gramvec.search.documents import Record, StoredDocument, StoredDocuments, text_in, values_by
 from gramvec.search.filters import Conditions, query_of
@@ -387,7 +387,7 @@ class Snapshot:
         N-grams that no document has, that are common in a large index, and of long texts all but the rarest, are left
         out of both. Removed documents count until they are merged away, here and in tantivy's own sums.
         """
-        counts = dict(islice(counted(text).items(), MOST_LOOKED_UP))
+        counts = dict(islice(count_ngrams(text).items(), MOST_LOOKED_UP))
         names = list(counts)
         holding = np.array([self._searcher.doc_freq("letters", one) for one in names], np.float64)
         weights = idf(np.minimum(holding, self.counted), self.counted) * list(counts.values())
@@ -412,9 +412,9 @@ class Snapshot:
         build, occur = self._query, self._engine.Occur
 
         def all_of(phrase: str) -> Any:
-            return build.boolean_query([(occur.Must, self._ngram(name)) for name in counted(phrase)])
+            return build.boolean_query([(occur.Must, self._ngram(name)) for name in count_ngrams(phrase)])
 
-        parts = [(occur.Must, self._ngram(name)) for phrase in query.phrases for name in counted(phrase)]
+        parts = [(occur.Must, self._ngram(name)) for phrase in query.phrases for name in count_ngrams(phrase)]
         parts += [(occur.MustNot, all_of(phrase)) for phrase in query.without]
         if not parts:
             return None

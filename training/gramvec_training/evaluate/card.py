@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from gramvec.bundle.bundle import rewrite_manifest, staged_folder
+from gramvec.bundle.bundle import rewrite_manifest, stage_folder
 from gramvec.bundle.manifest import GRAPH, Manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
@@ -402,7 +402,7 @@ def check_renewable(embedder: Embedder) -> None:
 def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manifest:
     bundle, manifest = embedder.bundle, embedder.manifest
     path = bundle.path.resolve()
-    with staged_folder(path) as stage:
+    with stage_folder(path) as stage:
         for name in manifest.files:
             if name != CARD:
                 shutil.copyfile(path / name, stage / name)

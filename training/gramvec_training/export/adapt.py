@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.bundle.bundle import Bundle, open_bundle, rewrite_manifest, staged_folder
+from gramvec.bundle.bundle import Bundle, open_bundle, rewrite_manifest, stage_folder
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
@@ -167,7 +167,7 @@ def with_lexical(
 ) -> Manifest:
     """Write a bundle with this lexical sketch, and `said` in its provenance; every other file is unchanged."""
     manifest = bundle.manifest
-    with staged_folder(path) as folder:
+    with stage_folder(path) as folder:
         for file in manifest.files:
             shutil.copyfile(bundle.path / file, folder / file)
         record = saved_lexical(folder, lexical)

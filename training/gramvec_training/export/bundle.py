@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.bundle.bundle import GOLDEN_TEXTS, Bundle, made_golden, staged_folder, write_manifest
+from gramvec.bundle.bundle import GOLDEN_TEXTS, Bundle, make_golden, stage_folder, write_manifest
 from gramvec.bundle.manifest import (
     CPU_GRAPH,
     GRAPH,
@@ -245,7 +245,7 @@ def export_bundle(
                 f"over {PARITY:.0e}; this is a fault of the exporter, please report it"
             )
 
-    with staged_folder(Path(path)) as folder:
+    with stage_folder(Path(path)) as folder:
         vocabulary.save(folder / VOCABULARY)
         if memory is not None:
             memory.save(folder / MEMO)
@@ -254,7 +254,7 @@ def export_bundle(
         if len(parity_texts):
             stored = runtime.run(memoised(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
-        golden = made_golden(runtime.run, featurizer, memoised, golden_texts)
+        golden = make_golden(runtime.run, featurizer, memoised, golden_texts)
         runtime.close()
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(

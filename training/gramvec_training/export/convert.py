@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from gramvec.bundle.bundle import Bundle, made_golden, open_bundle, rewrite_manifest, staged_folder
+from gramvec.bundle.bundle import Bundle, make_golden, open_bundle, rewrite_manifest, stage_folder
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Manifest, Precision
 from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
@@ -93,12 +93,12 @@ def _can_stay(bundle: Bundle) -> bool:
 
 def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
     manifest = bundle.manifest
-    with staged_folder(path) as folder:
+    with stage_folder(path) as folder:
         for file in manifest.files:
             if file not in (GRAPH, CPU_GRAPH):
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = made_golden(runtime.run, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
+        golden = make_golden(runtime.run, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
         runtime.close()
         return rewrite_manifest(folder, manifest, name=name, graph=graph, golden=golden)

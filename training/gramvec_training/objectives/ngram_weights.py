@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.features.numpy_reference import characters
-from gramvec.lexical.hashing import hashed_features
+from gramvec.lexical.hashing import hash_features
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import WEIGHT_BITS
@@ -77,10 +77,10 @@ def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints
     """Return int64[m] text, int64[m] place and float64[m, t] traits of each n-gram of the texts."""
     given = code_points(texts, lexical.read)
     chars = characters(given, lexical.spaces)
-    found = hashed_features(given, chars, lexical.letter, lexical.orders)
+    found = hash_features(given, chars, lexical.letter, lexical.orders)
     letters = np.where(chars.source < 0, np.uint32(_SPACE), lexical.letter(given.points[np.maximum(chars.source, 0)]))
     depth = np.arange(len(letters)) - chars.first
-    # In the order of `hashed_features`: all n-grams of an order, then those of the next.
+    # In the order of `hash_features`: all n-grams of an order, then those of the next.
     lengths = np.concatenate([np.full(int((depth >= order - 1).sum()), order) for order in lexical.orders])
     last = found.place + 1
     first = last - lengths

@@ -9,7 +9,7 @@ from chromadb.utils.embedding_functions import register_embedding_function
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import ModelName, name_of, opened, vectors_of
+from gramvec.integrations.models import ModelName, name_of, open_model, vectors_of
 
 
 @register_embedding_function
@@ -24,7 +24,7 @@ class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
     def __init__(self, model: ModelName = "gramvec-en", dimensions: int | None = None) -> None:
         self.model = name_of(model)
         self.dimensions = dimensions
-        opened(self.model)
+        open_model(self.model)
 
     def __call__(self, input: Documents) -> list[Vectors]:  # noqa: A002
         """Return a vector for each document."""

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, open_model, vectors_of
 
 
 def register_duckdb(
@@ -23,7 +23,7 @@ def register_duckdb(
         model: A name, a folder, an Embedder or a Client.
         dimensions: Number of leading columns; None for all.
     """
-    width = dimensions or opened(model).dimension
+    width = dimensions or open_model(model).dimension
 
     def vectors(texts: Any) -> Any:
         return vectors_of(model, texts, dimensions=dimensions)

@@ -6,7 +6,7 @@ from typing import Any
 
 from lancedb.embeddings import TextEmbeddingFunction, register
 
-from gramvec.integrations.models import opened, vectors_of
+from gramvec.integrations.models import open_model, vectors_of
 
 
 @register("gramvec")
@@ -22,7 +22,7 @@ class LanceEmbeddingFunction(TextEmbeddingFunction):
 
     def ndims(self) -> int:
         """Return the number of columns."""
-        return self.dimensions or opened(self.model).dimension
+        return self.dimensions or open_model(self.model).dimension
 
     def generate_embeddings(self, texts: Any, *args: Any, **kwargs: Any) -> list[Any]:
         """Return a vector for each text, and None for a missing one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from gramvec.integrations.models import ModelOrName, opened, vectors_of
+from gramvec.integrations.models import ModelOrName, open_model, vectors_of
 
 
 def register_polars() -> None:
@@ -27,7 +27,7 @@ class _OfSeries:
 
     def embed(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> pl.Series:
         """Return Array(Float32, dimensions), a vector of length 1 for each text; long texts are cut."""
-        width = dimensions or opened(model).dimension
+        width = dimensions or open_model(model).dimension
         there = self._series.is_not_null().to_numpy()
         rows = np.zeros((len(there), width), np.float32)
         rows[there] = vectors_of(model, self._series.drop_nulls(), dimensions=dimensions)
@@ -52,7 +52,7 @@ class _OfExpressions:
 
     def embed(self, model: ModelOrName = "gramvec-en", *, dimensions: int | None = None) -> pl.Expr:
         """Embed a column, as the Series method does."""
-        kind = pl.Array(pl.Float32, dimensions or opened(model).dimension)
+        kind = pl.Array(pl.Float32, dimensions or open_model(model).dimension)
         return self._expression.map_batches(
             lambda column: _OfSeries(column).embed(model, dimensions=dimensions), return_dtype=kind
         )
