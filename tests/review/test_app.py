@@ -57,7 +57,6 @@ def test_only_the_address_with_the_token_answers(session: ReviewSession):
 def test_a_port_that_is_taken_is_told(session: ReviewSession):
     first = ReviewServer(session)
     port = int(first.address.split(":")[2].split("/")[0])
-    first._socket.listen()
     with pytest.raises(InputError, match=f"port {port}"):
         ReviewServer(session, port)
     first._socket.close()

@@ -125,6 +125,7 @@ class ReviewServer:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
+            self._socket.listen()  # whoever opens the address at once waits, and is not refused
         except OSError as error:
             self._socket.close()
             raise InputError(f"port {port} of {HOST} is taken; give another --port") from error
