@@ -13,7 +13,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help needs-data serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures lock audit image-test docs coverage clean
+.PHONY: help needs-data serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train papers cards evaluate quality figures pictures review-figures lock audit image-test docs coverage clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -209,6 +209,12 @@ figures: needs-data $(VENV)/.peers  ## measure again, and write the figures into
 	$(BIN)/python -m benchmarks --json benchmarks/results/cpu.json
 	rm -f benchmarks/results/static.json benchmarks/results/service.json
 	$(BIN)/python -m benchmarks.readme
+
+pictures: needs-data $(VENV)/.dev  ## pictures of pages for the documentation, by Chromium
+	$(BIN)/python -m benchmarks.pictures $(DATA)/dev docs/images
+
+review-figures: needs-data $(VENV)/.dev  ## F1 after 25, 50 and 100 answers of a review, beside random labels
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.review $(DATA)/dev
 
 # The image's own, with hashes; a constraints file cannot have them and serve an editable install.
 LOCK_IMAGE = $(BIN)/uv pip compile --quiet --universal --upgrade --generate-hashes --no-emit-index-url --no-header \

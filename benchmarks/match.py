@@ -199,8 +199,13 @@ def _sets(setting: Setting) -> Iterator[Tables]:
     if folder is None or not Path(folder).is_dir():
         yield _made_up(setting.texts)
         return
-    for one in find_matching_sets(Path(folder)):
-        path = Path(folder, one.name) if Path(folder, one.name).is_dir() else Path(folder)
+    yield from find_tables(Path(folder))
+
+
+def find_tables(folder: Path) -> Iterator[Tables]:
+    """Yield the sets of a folder, with all columns that both tables have."""
+    for one in find_matching_sets(folder):
+        path = folder / one.name if (folder / one.name).is_dir() else folder
         left, right = (list(csv.DictReader((path / name).read_text("utf-8").splitlines())) for name in TABLES)
         shared = [name for name in left[0] if name != "id" and name in right[0]]
         every = {name: Field([row[name] for row in left], [row[name] for row in right], 1.0) for name in shared}
