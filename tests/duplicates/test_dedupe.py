@@ -350,7 +350,7 @@ def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, said: str) 
 
 def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
     long = "x" * 65_537
-    assert "line 2: the text has 65,537 characters" in run(text=f"a\n{long}\na\n", code=1)[1]
+    assert "standard input: line 2: the text has 65,537 characters" in run(text=f"a\n{long}\na\n", code=1)[1]
     kept, said = run("--on-error", "skip", "--keep", "-", text=f"a\n{long}\na\n")
     assert kept == f"a\n{long}\n"
     assert "1 of 3 could not be embedded" in said or "line 2" in said

@@ -195,5 +195,9 @@ def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     rows = [line.split(",") for line in done.stdout.decode().splitlines()]
     assert rows[0] == ["line", "score", "left", "right"] and [row[0] for row in rows[1:]] == ["2", "3", "4"]
     assert float(rows[1][1]) > 0.5 > 0.35 > float(rows[2][1]) > float(rows[3][1]) == 0
+    every = ("pairs", "--left", "a", "--right", "b", "--columns", "all", "--input-format", "csv")
+    done = gramvec_command(*every, stdin=(tmp_path / "a.csv").read_bytes().replace(b"n,a,b", b"line,a,b"))
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "line,score,input_line,a,b" and lines[1].endswith(",1,Acme Inc,Acme Incorporated")
     done = gramvec_command("pairs", tmp_path / "a.csv", "--left", "a", "--right", "c")
     assert done.returncode == 1 and b"has no column 'c'" in done.stderr and b"--right" in done.stderr

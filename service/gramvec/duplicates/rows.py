@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -65,7 +63,14 @@ class KnownRow(NamedTuple):
 
 
 def read_rows(
-    path: Path, form: FileFormat, on: Sequence[str], id_column: str | None, *, on_error: OnError, watch: Watcher
+    path: Path,
+    form: FileFormat,
+    on: Sequence[str],
+    id_column: str | None,
+    *,
+    on_error: OnError,
+    watch: Watcher,
+    name: str | None = None,
 ) -> DedupeTable:
     """Read the compared columns of a file and its ids.
 
@@ -77,6 +82,7 @@ def read_rows(
             numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
         watch: called with the reader and the number of rows after each block.
+        name: of the file, for messages; None for its own.
 
     Raises:
         InputError: naming file and line, for a bad row if `on_error` is "stop", and for a column that is not there.
@@ -86,11 +92,11 @@ def read_rows(
     options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
-        on_error=on_error, most=MOST_ROWS, watch=watch, why_bad=why_not_compared,
+        on_error=on_error, most=MOST_ROWS, watch=watch, why_bad=why_not_compared, name=name,
     )  # fmt: skip
-    name = named[0] if named else "id" if id_column is None and "id" in table.found else None
-    ids = [str(number) for number in table.numbers] if name is None else table.values[name]
-    return DedupeTable(table, [table.values[one] for one in names], ids, name)
+    ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
+    ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]
+    return DedupeTable(table, [table.values[one] for one in names], ids, ids_in)
 
 
 def known_rows(
@@ -160,10 +166,3 @@ def _write_parquet(reader: ParquetReader, dropped: Int64s, out: BinaryIO) -> Non
         for block in reader.blocks():
             batch = block.batch.cast(reader.schema)
             writer.write_batch(batch.filter(pa.array(_kept(block.numbers, dropped))))
-
-
-def spooled(stream: BinaryIO, folder: Path) -> Path:
-    """Return a file with everything that a pipe gives, since it is read twice."""
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-        shutil.copyfileobj(stream, file)
-    return Path(file.name)

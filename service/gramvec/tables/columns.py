@@ -40,6 +40,7 @@ class TableRows:
         format: form, delimiter and encoding; None goes by the file's ending.
         positional: names of the columns of tab-separated lines (.txt, .tsv) that have no header. Their first line is a
             header if it names one of these; the last column has the rest of the line.
+        name: of the file, for messages; None for its own.
 
     Attributes:
         name: of the file, for messages.
@@ -56,10 +57,11 @@ class TableRows:
         format: FileFormat | Form | None = None,  # noqa: A002 - the field's word
         *,
         positional: Sequence[str] = (),
+        name: str | None = None,
     ) -> None:
         given = format if isinstance(format, FileFormat) else FileFormat(format or form_of(path))
         self.source = Source(path)
-        self.name = self.source.name
+        self.name = name or self.source.name
         try:
             header = not positional or given.form not in ("txt", "tsv") or self._names_one(given, positional)
             self._split = [] if header else list(positional)
@@ -132,6 +134,7 @@ def read_columns(
     watch: Callable[[Reader, int], None] = lambda reader, rows: None,
     as_text: Callable[[Any], str] | None = None,
     why_bad: Callable[[str], str | None] | None = None,
+    name: str | None = None,
 ) -> Columns:
     """Read columns of a file.
 
@@ -148,13 +151,14 @@ def read_columns(
         watch: called with the reader and the number of rows after each block.
         as_text: makes a text of a value; None for `text_of`.
         why_bad: says of a text why its row is bad, None if it is not; None accepts all.
+        name: of the file, for messages; None for its own.
 
     Raises:
         InputError: naming file and line, for a bad row if `on_error` is "stop", a missing column, and too many rows.
     """
     wanted = list(dict.fromkeys([*columns, *optional]))
-    with TableRows(path, format, positional=columns if positional else ()) as rows:
-        table = Columns(rows.name, rows.unit, {name: [] for name in wanted})
+    with TableRows(path, format, positional=columns if positional else (), name=name) as rows:
+        table = Columns(rows.name, rows.unit, {column: [] for column in wanted})
         table.found.update(dict.fromkeys(rows.names or ()))
         if rows.names:
             _check_named(table, columns, options, rows.reader)
@@ -163,13 +167,13 @@ def read_columns(
             table.bad.blank += block.blank
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
                 why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
-                cells = [value_at(record, name) for name in table.values]
+                cells = [value_at(record, column) for column in table.values]
                 if (why := why or _refused(cells, why_bad)) is None:
                     table.found.update(dict.fromkeys(record))
                     table.numbers.append(number)
-                    for (name, values), found in zip(table.values.items(), cells, strict=True):
+                    for (column, values), found in zip(table.values.items(), cells, strict=True):
                         if found is not MISSING:
-                            table.found.setdefault(name)
+                            table.found.setdefault(column)
                         values.append((as_text or text_of)(found))
                 elif on_error == "stop":
                     raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")

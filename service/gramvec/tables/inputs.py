@@ -7,8 +7,10 @@ import errno
 import gzip
 import io
 import os
+import shutil
 import stat
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -281,3 +283,10 @@ def why_not_written(error: OSError) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         remedy = "raise the limit (ulimit -n)"
     return f"{where}{error.strerror or error}; {remedy}"
+
+
+def spooled(stream: BinaryIO, folder: Path) -> Path:
+    """Return a file with everything that a pipe gives, for what is read twice."""
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        shutil.copyfileobj(stream, file)
+    return Path(file.name)

@@ -30,13 +30,13 @@ from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows,
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
 from gramvec.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.duplicates.report import dedupe_report
-from gramvec.duplicates.rows import DedupeTable, KnownRow, known_rows, read_rows, spooled, write_kept
+from gramvec.duplicates.rows import DedupeTable, KnownRow, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
 from gramvec.matching.report import pair_model_fact
 from gramvec.runtime.base import Device
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError, count_cells
-from gramvec.tables.inputs import STDIN, FileFormat
+from gramvec.tables.inputs import STDIN, FileFormat, spooled
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.tables.staging import check_outputs
 from gramvec.text.arrays import Int64s
@@ -140,7 +140,8 @@ def dedupe(
         index = Index(against, threads=threads) if against is not None else None
         file = spooled(sys.stdin.buffer, folder) if source == STDIN else source
         with progress("reading") as watch:
-            table = read_rows(file, input_format, on, id_column, on_error=on_error, watch=watch)
+            called = "standard input" if source == STDIN else None
+            table = read_rows(file, input_format, on, id_column, on_error=on_error, watch=watch, name=called)
         distinct = distinct_rows(table.columns)
         shown = RowList(table, on, columns, file, input_format)
         listed = keep is None or output is not None
@@ -174,7 +175,7 @@ def dedupe(
             if index is not None:
                 _show(table, known)
         if report is not None:
-            title = f"Duplicates in {'standard input' if source == STDIN else source.name}"
+            title = f"Duplicates in {called or source.name}"
             facts = clock.facts(pair_model_fact(same=True), {source: len(table.ids)})
             write_report(dedupe_report(found, table, title=title, columns=on, facts=facts), report)
     _tell_uncompared(table, distinct)

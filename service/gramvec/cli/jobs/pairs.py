@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,14 @@ from gramvec.cli.jobs.embed import (
     told_to_stop,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
+from gramvec.cli.jobs.row_columns import RowColumns, columns_option, free_names
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
 from gramvec.matching.report import given_report, pair_model_fact
 from gramvec.pairs.given_pairs import score_given
 from gramvec.runtime.base import Device
-from gramvec.tables.columns import OnError, read_columns
-from gramvec.tables.inputs import FileFormat
+from gramvec.tables.columns import OnError, read_columns, read_records, value_or_none
+from gramvec.tables.inputs import STDIN, FileFormat, spooled
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
 
@@ -34,7 +37,8 @@ from gramvec.tables.staging import check_outputs
 @click.option("--meaning", metavar="MODEL", help="Add the cosine of both texts by this model, such as gramvec-en.")
 @device_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              help="A .csv, .tsv or .jsonl file. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+@columns_option("compared", "all", help="Write both texts, or all columns of INPUT.")
 @click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
 @report_option
 @input_format_option
@@ -47,6 +51,7 @@ def pairs_command(
     meaning: str | None,
     device: Device,
     output: Path | None,
+    columns: RowColumns,
     form: TableForm | None,
     report: Path | None,
     input_format: FileFormat,
@@ -60,31 +65,40 @@ def pairs_command(
 
     \b
     Examples:
-      gramvec pairs candidates.csv --left ours --right theirs -o scored.csv
+      gramvec pairs candidates.csv --left ours --right theirs --columns all -o scored.csv
       gramvec pairs candidates.jsonl --left a --right b --meaning gramvec-en
     """  # noqa: D301 - click takes the character, not its escape
     written = form_to_write(output, TABLE_FORMS, form)
     clock = JobClock()
     check_outputs(output, report, inputs=[source], overwrite=overwrite)
     options = {left: "--left", right: "--right"}
-    with told_to_stop():
+    with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        again = columns == "all" and source == STDIN
+        file = spooled(sys.stdin.buffer, Path(folder)) if again else source
         with progress("reading") as watch:
             found = read_columns(
-                source, [left, right], format=input_format, options=options, on_error=on_error, watch=watch
-            )
+                file, [left, right], format=input_format, options=options, on_error=on_error, watch=watch,
+                name="standard input" if again else None,
+            )  # fmt: skip
         one, other = found.values[left], found.values[right]
         scores = {"score": score_given([one], [other])}
         if meaning:
             scores["meaning"] = load(meaning, device=device).pair_similarity(one, other)
-        columns: dict[str, Any] = {"line": found.numbers}
-        columns |= {name: [round(score, 4) for score in values.tolist()] for name, values in scores.items()}
-        columns |= {"left": one, "right": other}
-        shown = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-        write_table(output, written, list(columns), shown)
+        cells: dict[str, Any] = {"line": found.numbers}
+        cells |= {name: [round(score, 4) for score in values.tolist()] for name, values in scores.items()}
+        cells |= {"left": one, "right": other} if columns == "compared" else {}
+        shown = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
+        names = free_names(found.found, "input_", cells) if columns == "all" else {}
+        if names:
+            read = read_records(file, input_format, found.numbers)
+            shown = (
+                row | {free: value_or_none(read[row["line"]], name) for name, free in names.items()} for row in shown
+            )
+        write_table(output, written, [*cells, *names.values()], shown)
         if report is not None:
-            names = [f"{found.unit} {number}" for number in found.numbers]
-            facts = clock.facts(pair_model_fact(same=False), {source: len(names)})
-            page = given_report(scores["score"], one, other, (left, right), names, facts=facts)
+            rows = [f"{found.unit} {number}" for number in found.numbers]
+            facts = clock.facts(pair_model_fact(same=False), {source: len(rows)})
+            page = given_report(scores["score"], one, other, (left, right), rows, facts=facts)
             write_report(page, report)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
         click.echo(sentence, err=True)

@@ -1,4 +1,4 @@
-"""The option --columns of match and dedupe: what a written row has of the rows that it is made of."""
+"""The option --columns of match, pairs and dedupe: what a written row has of the rows that it is made of."""
 
 from __future__ import annotations
 
