@@ -623,6 +623,13 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     assert gramvec_command("index", "add", path, more, "--replace").returncode == 0
     found = gramvec_command("search", path, "parcel found", "-k", "1")
     assert found.stdout.decode().split("\t")[2] == "found parcel"
+    assert gramvec_command("search", path, "parcel found", "app", "-k", "1", "-o", tmp_path / "h.csv").returncode == 0
+    lines = (tmp_path / "h.csv").read_text().splitlines()
+    assert lines[0] == "query,rank,score,id,subject,number,team"
+    assert [line.split(",")[-3:] for line in lines[1:]] == [["found parcel", "7", "post"], ["app closes", "9", "web"]]
+    assert "nothing is written as .xlsx" in refused("search", path, "app", "-o", tmp_path / "h.xlsx")
+    done = gramvec_command("search", path, "app", "-o", tmp_path / "h.csv", "--format", "csv")
+    assert done.returncode == 2 and b"the ending of --output says its form" in done.stderr
 
 
 def test_what_is_no_index_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import tee
 from pathlib import Path
@@ -19,6 +19,7 @@ from gramvec.cli.jobs.embed import (
     input_format_option,
     max_characters_option,
     on_error_option,
+    overwrite_option,
     progress,
     report_done,
     source_argument,
@@ -26,6 +27,7 @@ from gramvec.cli.jobs.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
+from gramvec.cli.jobs.row_columns import free_names
 from gramvec.cli.options import device_option, json_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
@@ -38,6 +40,8 @@ from gramvec.search.index import MOST_HITS, Index, named_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, read_lines
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
+from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import csv_line, tsv_line
 
 
@@ -231,6 +235,8 @@ def info(index: Path, as_json: bool) -> None:
 
 Format = Literal["tsv", "json", "csv"]
 HitLines = Callable[[str, list[Hit]], Iterator[str]]
+# The columns of a hit in a file, before those of its row.
+HIT = ("query", "rank", "score", "id")
 
 
 @click.command(short_help="Find the best texts of an index.")
@@ -243,7 +249,10 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')
-@click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), default="tsv", show_default=True)
+@click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), help="On standard output. [tsv]")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
+              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+@overwrite_option
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
@@ -257,7 +266,9 @@ def search(
     only: Only | None,
     min_score: float,
     literal: bool,
-    form: Format,
+    form: Format | None,
+    output: Path | None,
+    overwrite: bool,
     model: str | None,
     device: Device,
     truncate: bool,
@@ -277,23 +288,47 @@ def search(
       gramvec search tickets.index 'parcel lost' --where team=post --where 'day>=2024-01-01'
       gramvec search parts.index '6205-2Z' --only letters
       gramvec search tickets.index '"track a parcel" -late' --min-score 0.5
-      gramvec search tickets.index --file queries.txt -k 3 --format csv > hits.csv
+      gramvec search tickets.index --file queries.txt -k 3 -o hits.parquet
     """  # noqa: D301 - click takes the character, not its escape
     if bool(queries) == (file is not None):
         raise click.UsageError("no query, or both kinds; give queries, or a file of them with --file")
+    if output is not None and form is not None:
+        raise click.UsageError("--format is of standard output; the ending of --output says its form")
+    written = form_to_write(output, TABLE_FORMS, option="")
+    check_outputs(output, inputs=[index, file], overwrite=overwrite)
     found = Index(index, model=model, device=device, threads=threads)
-    several = len(queries) > 1 or file is not None
-    lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form](found.columns, several)
     asked, texts = tee(queries if file is None else _lines_of(file))
-    conditions = parsed(where)
-    for hits in found.stream(
-        texts, k, where=conditions, only=only, min_score=min_score, literal=literal, truncate=truncate
-    ):
-        query = next(asked)
+    every = found.stream(
+        texts, k, where=parsed(where), only=only, min_score=min_score, literal=literal, truncate=truncate
+    )
+    answered = _answered(asked, every, ", with these conditions" if where else "")
+    if output is not None:
+        names = free_names(found.columns, "record_", HIT)
+        write_table(output, written, [*HIT, *names.values()], _records(answered, names))
+        return
+    lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
+        found.columns, len(queries) > 1 or file is not None
+    )
+    for query, hits in answered:
         for line in lines(query, hits):
             click.echo(line, nl=False)
+
+
+def _answered(queries: Iterator[str], every: Iterable[list[Hit]], conditions: str) -> Iterator[tuple[str, list[Hit]]]:
+    """Yield each query with its hits, and report those that have none."""
+    for query, hits in zip(queries, every, strict=False):
+        yield query, hits
         if not hits:
-            click.echo(f"nothing found for {_short(query)}{', with these conditions' if where else ''}", err=True)
+            click.echo(f"nothing found for {_short(query)}{conditions}", err=True)
+
+
+def _records(answered: Iterable[tuple[str, list[Hit]]], names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield the columns of each hit, those of its row by `names`."""
+    for query, hits in answered:
+        for rank, hit in enumerate(hits, start=1):
+            values = (query, rank, round(hit.score, 6), hit.id)
+            columns = {free: hit.record.get(name) for name, free in names.items()}
+            yield dict(zip(HIT, values, strict=True)) | columns
 
 
 def _short(query: str) -> str:
