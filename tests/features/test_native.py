@@ -24,7 +24,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
-from gramvec.runtime.onnx_graph import quantised
+from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.runtime.select import open_runtime
 from gramvec.text.arrays import FeatureBatch
@@ -308,7 +308,7 @@ def test_int8_rows_have_scales_of_one_step_and_are_off_by_half_of_theirs(seed: i
     random = np.random.default_rng(seed)
     table = (random.normal(0, 1, (rows, 9)) * np.exp(random.uniform(-spread, 0, (rows, 1)))).astype(np.float32)
     table[0] = 0
-    stored, scales = quantised(table)
+    stored, scales = quantize_table(table)
     weights, step = weights_and_step(scales)
     if rows == 1:
         assert (weights, step, stored.any()) == (None, 1.0, False)  # nothing but zeros

@@ -15,7 +15,7 @@ import onnxruntime as ort
 from onnx import ValueInfoProto, helper, numpy_helper
 
 from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER
-from gramvec.runtime.ort import bound_memory
+from gramvec.runtime.ort import bound_arena
 
 Inputs = Sequence[Any]
 FLOATS, BYTES, WHOLE = np.float32, np.uint8, np.int64
@@ -119,7 +119,7 @@ def options() -> Any:
     made.intra_op_num_threads = 1
     made.enable_mem_pattern = False
     made.log_severity_level = 4
-    bound_memory(ort, made)
+    bound_arena(ort, made)
     return made
 
 

@@ -24,9 +24,9 @@ from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
-from gramvec.runtime.int8 import MOST_EXACT, ExactTable, added, cut
+from gramvec.runtime.int8 import MOST_EXACT, ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.native import NativeRuntime
-from gramvec.runtime.onnx_graph import quantised
+from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import cpu_session
 from gramvec.runtime.select import open_runtime
 from gramvec.text.vocabulary import Entry, Vocabulary
@@ -68,7 +68,7 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(1, 9))
 def test_pieces_are_the_texts_and_none_is_longer_than_allowed(counts: list[int], most: int) -> None:
     offsets = np.cumsum([0, *counts]).astype(np.int64)
-    bounds, firsts = cut(offsets, most)
+    bounds, firsts = cut_pieces(offsets, most)
     lengths = np.diff(bounds)
     assert (bounds[0], bounds[-1], lengths.max(initial=0) <= most) == (0, offsets[-1], True)
     if firsts is None:
@@ -85,13 +85,13 @@ def test_pieces_are_the_texts_and_none_is_longer_than_allowed(counts: list[int],
 def test_pieces_add_up_exactly_whatever_their_order(seed: int, counts: list[int]) -> None:
     random = np.random.default_rng(seed)
     rows = random.integers(-MOST_EXACT // 4, MOST_EXACT // 4, (sum(counts), 3))
-    bounds, firsts = cut(np.cumsum([0, *counts]), 3)
+    bounds, firsts = cut_pieces(np.cumsum([0, *counts]), 3)
     pieces = np.add.reduceat(np.concatenate([rows, rows[:0]]), bounds[:-1][np.diff(bounds) > 0], axis=0)
     sums = np.zeros((len(bounds) - 1, 3), np.float32)
     sums[np.diff(bounds) > 0] = pieces
     expected = [[sum(column) for column in zip(*part.tolist(), strict=True)] or [0] * 3
                 for part in np.split(rows, np.cumsum(counts)[:-1])]  # fmt: skip
-    found = sums if firsts is None else added(sums, firsts)
+    found = sums if firsts is None else add_pieces(sums, firsts)
     assert found.tolist() == np.array(expected, np.float64).astype(np.float32).tolist()
 
 
@@ -107,7 +107,7 @@ def test_how_many_rows_are_exact_by_hand(make: Make) -> None:
     assert ExactTable.of(make(precision="float32")) is None
     assert ExactTable.of(make(precision="float16")) is None
     assert ExactTable.of(make(table=np.zeros((4, 2), np.float32), d=2)) is None
-    table, scales = quantised(np.array([[127.0], [1.0]], np.float32))
+    table, scales = quantize_table(np.array([[127.0], [1.0]], np.float32))
     assert (table.tolist(), scales.tolist()) == ([[127], [64]], [[1.0], [2 / 128]])  # 1 / 127 is 1.008 steps
 
 

@@ -25,7 +25,7 @@ from gramvec.explain.contributions import explain
 from gramvec.explain.decompose import MOST_PIECES, shares
 from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.ort import PLACES, OnnxRuntime, taken
+from gramvec.runtime.ort import PLACES, OnnxRuntime, take_texts
 from gramvec.server.settings import Settings
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Vocabulary
@@ -372,7 +372,7 @@ def test_texts_of_about_one_length_go_together(bundles: Path, monkeypatch: pytes
     alone = np.concatenate([runtime.run(batch.part(i, i + 1)) for i in range(len(batch))])
     np.testing.assert_allclose(found, alone, atol=1e-6)
     assert runtime.run(batch_of()).shape == (0, 24)
-    assert taken(batch, np.array([5, 2, 2])).counts.tolist() == counts[[5, 2, 2]].tolist()
+    assert take_texts(batch, np.array([5, 2, 2])).counts.tolist() == counts[[5, 2, 2]].tolist()
     runtime.close()
 
 

@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec.native import loops
 from gramvec.search import signs
 from gramvec.search.rows import RowSet
-from gramvec.search.signs import BLOCK_ROWS, SignFile, SignWriter, scanned_slowly, signs_of, tables_of, turned
+from gramvec.search.signs import BLOCK_ROWS, SignFile, SignWriter, scan_slowly, signs_of, tables_of, turn_vectors
 
 needs_loops = pytest.mark.skipif(loops is None, reason="the loops in C are not built")
 
@@ -36,16 +36,16 @@ def written(path: Path, vectors: np.ndarray) -> SignFile:
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 20), d=st.integers(1, 70))
 def test_the_loop_turns_as_numpy_does(seed: int, n: int, d: int) -> None:
     vectors = np.random.default_rng(seed).integers(-128, 128, (n, d)).astype(np.int8)
-    found = turned(vectors)
+    found = turn_vectors(vectors)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signs, "loops", None)
-        np.testing.assert_array_equal(found, turned(vectors))
+        np.testing.assert_array_equal(found, turn_vectors(vectors))
 
 
 @pytest.mark.parametrize("d", [1, 2, 8, 64, 300, 512])
 def test_turning_keeps_lengths_and_angles(d: int) -> None:
     vectors = vectors_of(d, 40, d)
-    wide, far = vectors.astype(np.float64), turned(vectors).astype(np.float64)
+    wide, far = vectors.astype(np.float64), turn_vectors(vectors).astype(np.float64)
     wide /= np.linalg.norm(wide, axis=1, keepdims=True)
     far /= np.linalg.norm(far, axis=1, keepdims=True)
     np.testing.assert_allclose(far @ far.T, wide @ wide.T, atol=0.05)
@@ -61,10 +61,10 @@ def test_the_loop_finds_what_numpy_finds(
 ) -> None:
     rng = np.random.default_rng(seed)
     blocks = rng.integers(0, 3 if alike else 256, (-(-rows // BLOCK_ROWS), -(-d // 8), BLOCK_ROWS)).astype(np.uint8)
-    tables = tables_of(turned(vectors_of(seed, q, d)))
+    tables = tables_of(turn_vectors(vectors_of(seed, q, d)))
     allowed = rng.integers(0, 2**64, len(blocks), dtype=np.uint64) if some else None
-    expected = scanned_slowly(blocks, rows, tables, allowed, most)
-    found = signs.scanned(blocks, rows, tables, allowed, most)
+    expected = scan_slowly(blocks, rows, tables, allowed, most)
+    found = signs.scan_signs(blocks, rows, tables, allowed, most)
     for (mine, sums), (theirs, slow) in zip(found, expected, strict=True):
         assert mine.tolist() == theirs.tolist()
         assert sums.tolist() == slow.tolist()

@@ -15,7 +15,7 @@ from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.server.app import create_app
 from gramvec.server.settings import Settings, aliases_of, settings_from
-from gramvec.server.state.models import load_models, reopened
+from gramvec.server.state.models import load_models, reopen_models
 from http_support import PATIENCE, RunningServer, running
 
 ALIASES = ("text-embedding-3-small=gramvec-en", "BAAI/bge-small-en=gramvec-en")
@@ -108,6 +108,6 @@ def test_a_reload_that_would_leave_an_alias_without_its_model_changes_nothing(tm
     shutil.rmtree(folder)
     shutil.copytree(MODELS / "paragram-phrase", folder)
     with pytest.raises(BundleError, match="the alias 'a' is of a model 'sif' that is not served"):
-        reopened(settings, serving, ())
+        reopen_models(settings, serving, ())
     assert serving[0].embed(["x"]).shape == (1, serving[0].dimension)
     serving[0].close()

@@ -20,7 +20,7 @@ import gramvec
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
-from gramvec.server.compressed import unpacked
+from gramvec.server.compressed import unpack
 from gramvec.server.errors import HttpError
 from gramvec.server.settings import Settings, settings_from_environment
 
@@ -281,14 +281,14 @@ def test_unpacking_gives_back_what_was_packed(data: bytes, kind: str) -> None:
     packed = pack(kind, data)
     kept: list[int] = []
     name = kind.replace("raw", "deflate").encode()
-    assert unpacked(packed, name, 3000, kept.append) == data
+    assert unpack(packed, name, 3000, kept.append) == data
     assert sum(kept) == len(data)
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"gzip", b"deflate", b"br", b"\xff"]))
 def test_other_bytes_are_refused(data: bytes, encoding: bytes) -> None:
     try:
-        unpacked(data, encoding, 1000, lambda size: None)
+        unpack(data, encoding, 1000, lambda size: None)
     except HttpError as error:
         assert error.status in (400, 413, 415)
 

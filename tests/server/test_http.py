@@ -15,7 +15,7 @@ import pytest
 import gramvec
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
-from gramvec.server.routes.embed import preferred
+from gramvec.server.routes.embed import choose_media_type
 from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
@@ -115,7 +115,7 @@ def test_every_field_of_embed_has_its_effect(client: httpx.Client, embedder: Emb
     ],
 )
 def test_accept_chooses_the_form(accept: str, chosen: str) -> None:
-    assert preferred(accept) == chosen
+    assert choose_media_type(accept) == chosen
 
 
 def test_the_same_text_has_the_same_bytes_alone_in_a_batch_and_among_many_clients(

@@ -305,7 +305,7 @@ def test_openmetrics_is_given_to_those_who_ask(server: RunningServer) -> None:
 ))  # fmt: skip
 def test_no_accept_whatever_breaks_it(embedder: Embedder, accept: str) -> None:
     service = Service(Settings())
-    body, media_type = exposition.exposed(service, accept)
+    body, media_type = exposition.expose_metrics(service, accept)
     assert __version__.encode() in body
     assert media_type.encode("latin-1")
 
@@ -366,5 +366,5 @@ def test_nothing_is_said_of_the_queue_of_a_worker_that_is_silent(embedder: Embed
     assert [worker for worker, _ in metrics.read()["gramvec_queue_texts", embedder.name]] == [0, 1]
     metrics.counters.numbers[metrics.counters.row(("worker",), 3)] -= SILENT_SECONDS
     assert [worker for worker, _ in metrics.read()["gramvec_queue_texts", embedder.name]] == [0]
-    body, _ = exposition.exposed(service, "")
+    body, _ = exposition.expose_metrics(service, "")
     assert b"gramvec_workers 1.0" in body

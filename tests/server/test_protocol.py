@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from gramvec.server.protocol import PIECE_BYTES, Guard, Limits, limited
+from gramvec.server.protocol import PIECE_BYTES, Guard, Limits, limit_protocol
 
 LIMITS = Limits(header_bytes=3_000, header_lines=5, framing_bytes=4_000, unread_bytes=10**6)
 GET = b"GET /a?b=c HTTP/1.1\r\nhost: t\r\n\r\n"
@@ -89,9 +89,9 @@ def exchanged(
     async def talk() -> Pipe:
         pipe, guard = Pipe(), Guard(limits)
         guard.draining = draining
-        config = uvicorn.Config(echo, http=limited(guard), lifespan="off", log_config=None)
+        config = uvicorn.Config(echo, http=limit_protocol(guard), lifespan="off", log_config=None)
         config.load()
-        connection = limited(guard)(config, ServerState(), {})
+        connection = limit_protocol(guard)(config, ServerState(), {})
         connection.connection_made(pipe)
         for piece in pieces:
             while pipe.paused:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gramvec import native
 from gramvec.text import fold_rules, folding
-from gramvec.text.fold_rules import folded, plain, ranges_of, table
+from gramvec.text.fold_rules import fold_character, plain, ranges_of, table
 from gramvec.text.folding import MOST_FOLDED, fold_letters, fold_texts, folds, plain_forms, readings, second_reading
 
 # Half of the characters from what folds, or what it folds beside.
@@ -25,7 +25,7 @@ TEXTS = st.text(st.one_of(st.sampled_from(ODD), st.characters(exclude_categories
 def reference(text: str) -> str:
     """The rules once more, a character at a time, from Unicode's database and not from the table."""
     composed = unicodedata.normalize("NFC", text)
-    return unicodedata.normalize("NFC", "".join(map(folded, composed)))
+    return unicodedata.normalize("NFC", "".join(map(fold_character, composed)))
 
 
 @given(TEXTS)

@@ -15,7 +15,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.text.suffixes import suffix_rows, summed
+from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
 
@@ -89,7 +89,7 @@ def test_of_ngrams_that_end_in_one_character_the_longest_is_a_row() -> None:
         None, "ab", "cab", None, None, None, "b a", None,
     ]  # fmt: skip
     table = np.array([[1], [10], [100], [1000], [2], [3], [30], [4]], np.float32)
-    assert summed(table, parents).ravel().tolist() == [1, 11, 111, 1000, 2, 3, 33, 4]
+    assert sum_suffixes(table, parents).ravel().tolist() == [1, 11, 111, 1000, 2, 3, 33, 4]
 
 
 def test_worked_example_by_hand() -> None:

@@ -46,7 +46,7 @@ def test_a_key_unpacks_to_its_characters(ids: list[int]) -> None:
 
 @given(st.lists(st.lists(st.integers(1, 127), min_size=1, max_size=9), max_size=20))
 def test_keys_unpack_together_as_each_does(ngrams: list[list[int]]) -> None:
-    ids, starts = hashing.unpacked(np.array([hashing.pack(one, 7) for one in ngrams], np.uint64), 7)
+    ids, starts = hashing.unpack_keys(np.array([hashing.pack(one, 7) for one in ngrams], np.uint64), 7)
     assert [ids[a:b].tolist() for a, b in pairwise(starts.tolist())] == ngrams
 
 

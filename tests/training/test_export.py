@@ -12,7 +12,7 @@ import torch
 import gramvec
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.onnx_graph import quantised
+from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.export.bundle import export_bundle
@@ -78,23 +78,23 @@ def test_stored_precisions(tmp_path: Path, precision: str, tolerance: float) -> 
 
 
 def test_int8_by_hand() -> None:
-    table, scales = quantised(np.array([[1.27, -0.635, 0.004], [0, 0, 0]], np.float32))
+    table, scales = quantize_table(np.array([[1.27, -0.635, 0.004], [0, 0, 0]], np.float32))
     assert table.tolist() == [[127, -64, 0], [0, 0, 0]]
     np.testing.assert_allclose(scales, [[0.01], [0.01 / 128]], rtol=1e-6)  # a row of zeros has the step
-    table, scales = quantised(np.array([[1.27, 0], [0.0127 * 2.5, -0.02]], np.float32))
+    table, scales = quantize_table(np.array([[1.27, 0], [0.0127 * 2.5, -0.02]], np.float32))
     # The step is 0.01 / 128; the second row takes 0.03175 / 127 = 3.2 steps, so 4 of them.
     np.testing.assert_allclose(scales, [[0.01], [0.04 / 128]], rtol=1e-6)
     assert table.tolist() == [[127, 0], [102, -64]]
-    assert not quantised(np.zeros((2, 2), np.float32))[1].any()
+    assert not quantize_table(np.zeros((2, 2), np.float32))[1].any()
 
 
 def test_int8_in_parts_is_that_of_the_whole_table() -> None:
     random = np.random.default_rng(1)
     table, columns = random.normal(0, 1, (3_000, 7)).astype(np.float32), random.uniform(0.1, 9, 7).astype(np.float32)
-    rows, scales = quantised(table, columns)
+    rows, scales = quantize_table(table, columns)
     divided = table / columns
     assert np.array_equal(rows, np.rint(divided / scales))
-    assert scales[:, 0].tolist() == quantised(divided)[1][:, 0].tolist()
+    assert scales[:, 0].tolist() == quantize_table(divided)[1][:, 0].tolist()
 
 
 def test_a_trainer_that_disagrees_stops_the_export(tmp_path: Path) -> None:

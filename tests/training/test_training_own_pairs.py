@@ -17,7 +17,7 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.onnx_graph import column_scales, quantised
+from gramvec.runtime.onnx_graph import column_scales, quantize_table
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config
@@ -79,7 +79,7 @@ def test_the_weights_of_a_bundle_are_read_as_it_serves_them(
     )
     started = read_start(Start(bundle=folder))
     columns = column_scales(table)
-    values, scales = quantised(table / columns)
+    values, scales = quantize_table(table / columns)
     stored = {
         "float32": table,
         "float16": table.astype(np.float16).astype(np.float32),

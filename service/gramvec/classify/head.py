@@ -40,7 +40,7 @@ from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
 from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
-from gramvec.text.inputs import blocks, listed, no_text
+from gramvec.text.inputs import blocks, list_texts, no_text
 
 KIND, VERSION = "head", 4
 ARRAYS: dict[str, ArraySpec] = {
@@ -253,7 +253,7 @@ class Head:
         Raises:
             InputError: vectors have another width or number, a text is not a str, or has a lone surrogate.
         """
-        texts = listed(texts)
+        texts = list_texts(texts)
         wrong = next((place for place, text in enumerate(texts) if not isinstance(text, str)), None)
         if wrong is not None:
             raise no_text(wrong, texts[wrong])

@@ -18,11 +18,11 @@ T = TypeVar("T")
 THREADS = 16
 
 
-def _awaited(
+def _run_in_thread(
     method: Callable[Concatenate[Client, P], T],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
     async def call(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._in_thread(partial(method, await self._connected(), *args, **kwargs))
+        return await self._in_thread(partial(method, await self._connect(), *args, **kwargs))
 
     call.__doc__ = method.__doc__
     return call
@@ -58,20 +58,20 @@ class AsyncClient:
 
     async def stream(self, texts: Iterable[str], **options: Any) -> AsyncIterator[Vectors]:
         """Yield blocks of vectors; the arguments are those of Client.stream."""
-        blocks = (await self._connected()).stream(texts, **options)
+        blocks = (await self._connect()).stream(texts, **options)
         while (block := await self._in_thread(partial(next, blocks, None))) is not None:
             yield block
 
-    embed = _awaited(Client.embed)
-    similarity = _awaited(Client.similarity)
-    pair_similarity = _awaited(Client.pair_similarity)
-    search = _awaited(Client.search)
-    rerank = _awaited(Client.rerank)
-    predict = _awaited(Client.predict)
-    match = _awaited(Client.match)
-    embed_sparse = _awaited(Client.embed_sparse)
+    embed = _run_in_thread(Client.embed)
+    similarity = _run_in_thread(Client.similarity)
+    pair_similarity = _run_in_thread(Client.pair_similarity)
+    search = _run_in_thread(Client.search)
+    rerank = _run_in_thread(Client.rerank)
+    predict = _run_in_thread(Client.predict)
+    match = _run_in_thread(Client.match)
+    embed_sparse = _run_in_thread(Client.embed_sparse)
 
-    async def _connected(self) -> Client:
+    async def _connect(self) -> Client:
         if self._client is None or (self._client.done() and self._client.exception()):
             self._client = asyncio.ensure_future(self._in_thread(self._open))
         return await asyncio.shield(self._client)

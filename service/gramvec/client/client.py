@@ -18,7 +18,7 @@ from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.text.inputs import listed
+from gramvec.text.inputs import list_texts
 
 BATCH_SIZE = 2_048
 TIMEOUT = PATIENCE = 60.0
@@ -182,7 +182,7 @@ class Client(Encodes):
 
     def similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
         """Return float32[n, m], the cosines of n left and m right texts."""
-        rows, columns = self._encoded(left), self._encoded(right)
+        rows, columns = self._encode_blocks(left), self._encode_blocks(right)
 
         def compared() -> Vectors:
             scores = np.empty((len(rows), len(columns)), np.float32)
@@ -198,7 +198,7 @@ class Client(Encodes):
 
     def pair_similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
         """Return float32[n], the cosine of each left text and the right text at its place."""
-        one, other = self._encoded(left), self._encoded(right)
+        one, other = self._encode_blocks(left), self._encode_blocks(right)
         if len(one) != len(other):
             raise InputError(f"{len(one)} left texts and {len(other)} right ones; give as many of each")
         pairs = [b"[%b,%b]" % pair for pair in zip(one, other, strict=True)]
@@ -248,10 +248,10 @@ class Client(Encodes):
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
             body = body_of(array_of(batch), others, "queries")
             found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
-            return self._checked(found, len(batch), most=k)
+            return self._check_hits(found, len(batch), most=k)
 
         most = max(1, MOST_HITS // max(k, LEAST_LOOKED))
-        encoded = self._encoded(queries, truncate=truncate)
+        encoded = self._encode_blocks(queries, truncate=truncate)
         return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
 
     def rerank(
@@ -269,8 +269,8 @@ class Client(Encodes):
             truncate: Whether to cut texts that are too long.
         """
         _check_count("top_n", top_n)
-        (asked,) = self._encoded([query], truncate=truncate)
-        encoded = self._encoded(texts, truncate=truncate)
+        (asked,) = self._encode_blocks([query], truncate=truncate)
+        encoded = self._encode_blocks(texts, truncate=truncate)
         others = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name, "raw_scores": True}
 
         def send(start: int, batch: list[bytes]) -> list[float]:
@@ -301,10 +301,10 @@ class Client(Encodes):
         def send(start: int, batch: list[bytes]) -> list[list[PredictedLabel]]:
             body = body_of(array_of(batch), others)
             found = self._transport.post_json("/predict", body, _LABELS, first=start, most=LARGE_ANSWER)
-            return self._checked(found, len(batch), most=top_k)
+            return self._check_hits(found, len(batch), most=top_k)
 
         most = None if top_k is None else max(1, MOST_LABELS // top_k)
-        encoded = self._encoded(texts, truncate=truncate)
+        encoded = self._encode_blocks(texts, truncate=truncate)
         return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
 
     def match(
@@ -325,7 +325,7 @@ class Client(Encodes):
             threshold: Lowest score of a pair; None for the service's default.
             one_to_one: Whether a right text goes to one left text only.
         """
-        one, other = self._encoded(left), self._encoded(right)
+        one, other = self._encode_blocks(left), self._encode_blocks(right)
         if not one or not other:
             return []
         options = {"top": top, "threshold": threshold, "one_to_one": one_to_one}
@@ -342,19 +342,19 @@ class Client(Encodes):
         def send(start: int, batch: list[bytes]) -> list[list[_Entry]]:
             body = body_of(array_of(batch), {"truncate": truncate})
             found = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, most=LARGE_ANSWER)
-            return self._checked(found, len(batch), most=None)
+            return self._check_hits(found, len(batch), most=None)
 
-        encoded = self._encoded(texts, truncate=truncate)
+        encoded = self._encode_blocks(texts, truncate=truncate)
         rows = self._transport.in_batches(encoded, send, most_characters=MOST_CHARACTERS)
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         indices = np.fromiter((one.index for row in rows for one in row), np.int32, int(indptr[-1]))
         values = np.fromiter((one.value for row in rows for one in row), np.float32, int(indptr[-1]))
         return SparseVectors(indptr, indices, values, COLUMNS)
 
-    def _encoded(self, texts: Iterable[str], *, truncate: bool = False) -> list[bytes]:
+    def _encode_blocks(self, texts: Iterable[str], *, truncate: bool = False) -> list[bytes]:
         if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
             raise InputError("a service compares texts; give texts, or compare vectors with numpy", field="texts")
-        return [orjson.dumps(text) for text in prepared(listed(texts), self.max_characters, truncate=truncate)]
+        return [orjson.dumps(text) for text in prepared(list_texts(texts), self.max_characters, truncate=truncate)]
 
     def _scores(self, inputs: bytes, shape: tuple[int, ...]) -> Vectors:
         url = self._transport.url
@@ -368,7 +368,7 @@ class Client(Encodes):
             raise ServiceError(f"{url}: answered other scores than were asked for")
         return found.astype(np.float32)
 
-    def _checked(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
+    def _check_hits(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
         if len(found) != texts or any(most is not None and len(one) > most for one in found):
             raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
         return found

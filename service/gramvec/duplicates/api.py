@@ -15,7 +15,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.text.arrays import Int64s
 from gramvec.text.frames import is_missing, text_of_cell, texts_of_column
-from gramvec.text.inputs import has_surrogate, iterated
+from gramvec.text.inputs import has_surrogate, iterate_texts
 
 By = Literal["letters", "meaning"]
 BYS: tuple[By, ...] = get_args(By)
@@ -124,7 +124,7 @@ def _names_of(table: Any) -> Iterable[Any]:
 
 def _table_of(rows: Any) -> dict[str, list[str]] | list[str]:
     """Return texts as a list, and rows that are dicts as columns. Raises InputError, with the place, for others."""
-    found: list[Any] = list(iterated(rows))
+    found: list[Any] = list(iterate_texts(rows))
     if not any(isinstance(row, Mapping) for row in found):
         texts = ["" if is_missing(row) else row for row in found]
         _check_types(texts, str, "a text")

@@ -306,21 +306,21 @@ class Embedder(Encodes):
 
         Vectors may stand for texts: float[n, d] or one float[d], an array, a tensor or a list of rows.
         """
-        return cosine_matrix(self._compared(left), self._compared(right))
+        return cosine_matrix(self._compare(left), self._compare(right))
 
     def pair_similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
         """Return the cosine of each left text (or vector) with its right one, float32[n].
 
         Raises InputError if there are not as many left texts as right ones.
         """
-        one, other = self._compared(left), self._compared(right)
+        one, other = self._compare(left), self._compare(right)
         if len(one.vectors) != len(other.vectors):
             raise InputError(f"{len(one.vectors)} left texts and {len(other.vectors)} right ones; give as many of each")
         return cosine_pairs(one, other)
 
     similarity_pairwise = pair_similarity
 
-    def _compared(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
+    def _compare(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
         found = vectors_among(given)
         if found is not None:
             vectors = np.atleast_2d(np.asarray(found, np.float32))

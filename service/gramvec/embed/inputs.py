@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.text.inputs import has_surrogate, iterated, listed, no_text
+from gramvec.text.inputs import has_surrogate, iterate_texts, list_texts, no_text
 
 TruncationDirection = Literal["left", "right"]
 DIRECTIONS = get_args(TruncationDirection)
@@ -22,7 +22,7 @@ def prepared(
     truncation_direction: TruncationDirection = "right",
 ) -> list[str]:
     """Return the texts as a list, checked and, with `truncate`, cut to max_characters; see Embedder.prepare."""
-    given = listed(texts)
+    given = list_texts(texts)
     if truncation_direction not in DIRECTIONS:
         raise InputError("truncation_direction: must be 'left' or 'right'", field="truncation_direction")
     if _as_they_are(given, max_characters):
@@ -37,7 +37,7 @@ def in_batches(texts: Iterable[str], batch_size: int, embed: Callable[[list[str]
     """
     if batch_size < 1:
         raise InputError(f"batch_size: must be at least 1, got {batch_size}", field="batch_size")
-    iterator = iterated(texts)
+    iterator = iterate_texts(texts)
 
     def blocks() -> Iterator[Vectors]:
         first = 0

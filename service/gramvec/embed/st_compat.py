@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gramvec.embed.vectors import VectorPrecision, Vectors, check_precision, quantize
 from gramvec.errors import InputError
-from gramvec.text.inputs import listed
+from gramvec.text.inputs import list_texts
 
 BATCH_SIZE = 4_096
 # What only None is taken for.
@@ -69,7 +69,7 @@ class Encodes(ABC):
             if value is not None or name not in LEFT_OUT:
                 raise InputError(f"encode has no {name} here; leave it out", field=name)
         check_precision(precision, normalize=normalize_embeddings)
-        texts = [sentences] if isinstance(sentences, str) else listed(sentences)
+        texts = [sentences] if isinstance(sentences, str) else list_texts(sentences)
         blocks = self.stream(
             texts, batch_size=batch_size, normalize=normalize_embeddings, dimensions=truncate_dim, truncate=True
         )

@@ -12,7 +12,7 @@ from gramvec.embed.loading import load
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
-from gramvec.text.inputs import listed
+from gramvec.text.inputs import list_texts
 
 # A name or folder: interfaces that store their settings as text take nothing else.
 ModelName = str | os.PathLike[str]
@@ -42,7 +42,7 @@ def vectors_of(
     """Return float32[n, dimensions] of any iterable of texts. Raises InputError as Embedder.embed does."""
     encodes = open_model(model)
     check_dimensions(dimensions, encodes.dimension)
-    given = listed(texts)  # type: ignore[arg-type]
+    given = list_texts(texts)  # type: ignore[arg-type]
     found = np.empty((len(given), dimensions or encodes.dimension), np.float32)
     start = 0
     for block in encodes.stream(given, batch_size=BLOCK, normalize=normalize, dimensions=dimensions, truncate=truncate):

@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS, count_features
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.lexical.tfidf import inverse_frequency
-from gramvec.text.inputs import has_surrogate, iterated, no_text
+from gramvec.text.inputs import has_surrogate, iterate_texts, no_text
 
 Weighting = Literal["sif", "idf"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -124,7 +124,7 @@ def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: fl
 
 def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
     """Blocks of texts; the index of an error is that of the text among all."""
-    rest, done = iterated(texts), 0
+    rest, done = iterate_texts(texts), 0
     while block := list(islice(rest, BLOCK_TEXTS)):
         start = 0
         while start < len(block):

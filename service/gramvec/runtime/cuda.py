@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.base import Batching, Runtime
-from gramvec.runtime.int8 import ExactTable, added, cut
+from gramvec.runtime.int8 import ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.ort import (
     CALLS,
     CUDA,
@@ -81,7 +81,7 @@ class CudaRuntime(Runtime):
         check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
         counts = batch.counts
-        bounds, firsts = cut(batch.offsets, min(exact.most, self._rows))
+        bounds, firsts = cut_pieces(batch.offsets, min(exact.most, self._rows))
         if firsts is None:
             for calls in calls_by_rows(bounds, self._rows, self._texts):
                 self._sums(ids, bounds[calls.start : calls.stop + 1], counts[calls], vectors[calls])
@@ -89,7 +89,7 @@ class CudaRuntime(Runtime):
         pieces = np.empty((len(bounds) - 1, exact.dimension), np.float32)
         for calls in calls_by_rows(bounds, self._rows, self._texts):
             self._sums(ids, bounds[calls.start : calls.stop + 1], None, pieces[calls])
-        exact.finish(added(pieces, firsts), counts, vectors)
+        exact.finish(add_pieces(pieces, firsts), counts, vectors)
         return vectors
 
     def close(self) -> None:
@@ -120,11 +120,11 @@ class _Lane:
 
     def __init__(self, cudart: Any, rows: int, texts: int, dimension: int) -> None:
         self._arrays = {
-            "ids": _pinned(cudart, (rows,), np.int32),
-            "segments": _pinned(cudart, (rows,), np.int64),
-            "counts": _pinned(cudart, (texts,), np.int64),
+            "ids": _pin_array(cudart, (rows,), np.int32),
+            "segments": _pin_array(cudart, (rows,), np.int64),
+            "counts": _pin_array(cudart, (texts,), np.int64),
         }
-        self._sums = _pinned(cudart, (texts, dimension), np.float32)
+        self._sums = _pin_array(cudart, (texts, dimension), np.float32)
 
     def run(self, session: Any, ids: NDArray[np.int32], counts: Int64s) -> Floats:
         """Return whole sums of `rows` rows each, float32[n, d], which are valid until the next call."""
@@ -162,7 +162,7 @@ def _cudart(onnxruntime: ModuleType) -> Any:
         return None
 
 
-def _pinned(cudart: Any, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
+def _pin_array(cudart: Any, shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
     """Return an array that a device copies without a stop in between, or an ordinary one if there is no such memory."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     place = ctypes.c_void_p()

@@ -73,7 +73,7 @@ class ExactTable:
             np.tanh(vectors, out=vectors)
 
 
-def cut(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
+def cut_pieces(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
     """Cut texts into pieces of at most `most` rows; a text without rows is a piece, too.
 
     Returns:
@@ -89,6 +89,6 @@ def cut(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
     return np.append(bounds, offsets[-1]), firsts
 
 
-def added(sums: Floats, firsts: Int64s) -> Floats:
+def add_pieces(sums: Floats, firsts: Int64s) -> Floats:
     """Return the sums of each text's pieces float32[pieces, d], added exactly and rounded once, float32[n, d]."""
     return np.add.reduceat(sums, firsts, axis=0, dtype=np.float64).astype(np.float32)

@@ -82,7 +82,7 @@ class NativeRuntime(Runtime):
         wrong = table(batch.ids, batch.offsets, vectors)
         if wrong >= 0:
             raise self._no_row(batch.ids[wrong])
-        return self._activated(vectors)
+        return self._activate(vectors)
 
     def embed(self, featurizer: Featurizer, texts: Sequence[str]) -> Sums:
         """Featurize and sum; C reads a text while memory fetches the last text's rows."""
@@ -101,7 +101,7 @@ class NativeRuntime(Runtime):
         seconds = share * (time.perf_counter() - began)
         if wrong is not None:
             raise self._no_row(wrong)
-        return Sums(self._activated(vectors), np.frombuffer(counts, np.int64), unknown, seconds)
+        return Sums(self._activate(vectors), np.frombuffer(counts, np.int64), unknown, seconds)
 
     def _open_table(self) -> Any:
         if self._table is None:
@@ -111,7 +111,7 @@ class NativeRuntime(Runtime):
     def _no_row(self, row: int) -> BackendError:
         return BackendError(f"row {row} is not in the table of {self._rows} rows; load the model again")
 
-    def _activated(self, vectors: Floats) -> Floats:
+    def _activate(self, vectors: Floats) -> Floats:
         return np.tanh(vectors, out=vectors) if self._tanh else vectors
 
     def close(self) -> None:

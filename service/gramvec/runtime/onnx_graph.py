@@ -82,7 +82,7 @@ class Writer:
 def write_rows(w: Writer, ids: str, precision: Precision, table: Floats) -> str:
     """Add the look-up of ids of any shape, and return its name: "rows", float32[shape, width]."""
     if precision == "int8":
-        values, scales = quantised(table)
+        values, scales = quantize_table(table)
         w.node("Gather", [w.weight("table", values), ids], "rows_stored")
         w.node("Cast", ["rows_stored"], "rows_unscaled", to=TensorProto.FLOAT)
         w.node("Gather", [w.weight("scales", scales), ids], "row_scales")  # [shape, 1]
@@ -145,7 +145,7 @@ def write_graph(
     columns = scales = None
     if precision == "int8":
         columns = column_scales(table)
-        rows, scales = quantised(table, columns)
+        rows, scales = quantize_table(table, columns)
     else:
         rows = table.astype(precision)
     stored = _write_weights(folder / f"{GRAPH}.data", rows, scales, columns, bias)
@@ -306,7 +306,7 @@ def _scales(folder: Path, stored: Stored) -> Floats:
     return np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
 
 
-def quantised(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArray[np.int8], Floats]:
+def quantize_table(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[NDArray[np.int8], Floats]:
     """Return int8[rows, d] in -127..127 and float32[rows, 1]; their product approximates table / columns.
 
     Each scale is 1 to 128 times one step, the 128th part of the largest; all are 0 for a table of zeros.

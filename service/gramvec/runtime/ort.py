@@ -125,7 +125,7 @@ class OnnxRuntime(Runtime):
         self._of_no_rows = of_no_rows
         self._process = os.getpid()
         open_session = cpu_session if device == "cpu" else cuda_session
-        self._session: Any = _checked(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
+        self._session: Any = _check_graph(open_session(onnxruntime, cpu_graph or graph), cpu_graph or graph)
         self.provider = self._session.get_providers()[0]
         self._integers = cpu_graph is not None
         self._for_long_texts: Any = None
@@ -174,7 +174,7 @@ class OnnxRuntime(Runtime):
         vectors = np.empty((len(batch), self._dimension), np.float32)
         if self._in_order and len(batch) > 1:
             order = np.argsort(batch.counts, kind="stable")
-            ordered = taken(batch, order)
+            ordered = take_texts(batch, order)
             for start, stop in _calls_by_places(ordered.counts):
                 vectors[order[start:stop]] = self._call(ordered.part(start, stop))
             return vectors
@@ -189,7 +189,7 @@ class OnnxRuntime(Runtime):
         if session is None:
             raise BackendError("the model is closed; load it again")
         if self._integers and len(part.ids) > MOST_INTEGER_ROWS:
-            session = self._for_long_texts = self._for_long_texts or _checked(
+            session = self._for_long_texts = self._for_long_texts or _check_graph(
                 cpu_session(import_onnxruntime(), self._graph), self._graph
             )
         feed = {one.name: INPUTS[one.name](part) for one in session.get_inputs()}
@@ -276,7 +276,7 @@ def cpu_session(onnxruntime: ModuleType, graph: Path) -> Any:
     if not CALLS.usable:
         raise DeviceError(TAKEN)
     options = _options(onnxruntime)
-    bound_memory(onnxruntime, options)
+    bound_arena(onnxruntime, options)
     try:
         with CALLS:
             return onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
@@ -324,7 +324,7 @@ def _options(onnxruntime: ModuleType, severity: int = ERRORS) -> Any:
     return options
 
 
-def bound_memory(onnxruntime: ModuleType, options: Any) -> None:
+def bound_arena(onnxruntime: ModuleType, options: Any) -> None:
     """Let the sessions made with these options take their memory from one arena of this process, which is bounded."""
     global _registered
     with _lock:
@@ -377,7 +377,7 @@ def calls_by_rows(offsets: Int64s, rows: int, texts: int) -> Iterator[slice]:
         start = stop
 
 
-def taken(batch: FeatureBatch, texts: Int64s) -> FeatureBatch:
+def take_texts(batch: FeatureBatch, texts: Int64s) -> FeatureBatch:
     """Return the features of these texts of a batch, in this order."""
     counts = batch.counts[texts]
     offsets = np.zeros(len(texts) + 1, np.int64)
@@ -396,7 +396,7 @@ def _calls_by_places(counts: Int64s) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def _checked(session: Any, graph: Path) -> Any:
+def _check_graph(session: Any, graph: Path) -> Any:
     outputs = {one.name for one in session.get_outputs()}
     if "vectors" not in outputs or not {one.name for one in session.get_inputs()} <= set(INPUTS):
         raise BundleError(f"{graph}: not a graph from {', '.join(INPUTS)} to vectors; export the model again")

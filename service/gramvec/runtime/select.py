@@ -50,10 +50,10 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
     if name == "native":
         if device == "cuda":
             raise DeviceError("runtime native is for a CPU; take device cpu or auto, or runtime onnx")
-        return _checked(bundle, NativeRuntime(bundle))
+        return _check_golden(bundle, NativeRuntime(bundle))
     if device != "cpu" and (runtime := _on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    return _checked(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _on_cpu(bundle)
+    return _check_golden(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _on_cpu(bundle)
 
 
 def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
@@ -62,7 +62,7 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
         if plain is not None:
             raise DeviceError(plain)
         is_bag = bundle.manifest.graph.beyond_rows is None
-        runtime = _checked(bundle, CudaRuntime(bundle) if is_bag else OnnxRuntime.of(bundle, "cuda"))
+        runtime = _check_golden(bundle, CudaRuntime(bundle) if is_bag else OnnxRuntime.of(bundle, "cuda"))
     except (BackendError, DeviceError) as error:
         if required:
             raise DeviceError(f"device cuda is unavailable: {error}; use device cpu or auto") from error
@@ -81,11 +81,11 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
 def _on_cpu(bundle: Bundle) -> Runtime:
     graph = bundle.manifest.graph
     try:
-        return _checked(bundle, NativeRuntime(bundle))
+        return _check_golden(bundle, NativeRuntime(bundle))
     except (BundleError, DeviceError) as error:
         unfit = error
     try:
-        onnx = _checked(bundle, OnnxRuntime.of(bundle))
+        onnx = _check_golden(bundle, OnnxRuntime.of(bundle))
     except DeviceError:
         if native.loops is None:
             raise
@@ -96,7 +96,7 @@ def _on_cpu(bundle: Bundle) -> Runtime:
     return onnx
 
 
-def _checked(bundle: Bundle, runtime: Runtime) -> Runtime:
+def _check_golden(bundle: Bundle, runtime: Runtime) -> Runtime:
     """Return the runtime if the golden texts have their vectors on it.
 
     Raises:

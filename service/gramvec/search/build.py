@@ -236,7 +236,7 @@ class _Build:
                 raise InputError(EMPTY)
             self._commit()
         except BaseException as error:
-            self._failed(error)
+            self._raise_failure(error)
             raise
         self._writer.close()
         made = self._manifest.model_copy(update={"next": self._writer.rows, "next_id": self._next_id})
@@ -273,7 +273,7 @@ class _Build:
         }
         write_whole(self._output / JOURNAL, orjson.dumps(content))
 
-    def _failed(self, error: BaseException) -> None:
+    def _raise_failure(self, error: BaseException) -> None:
         """Keep what --resume can continue from; raise what a stop and a full disk become."""
         self._writer.close(undo=True)
         said = "nothing was kept"
@@ -335,7 +335,7 @@ def _left(output: Path, job: dict[str, Any], embedder: Embedder) -> tuple[IndexM
     if (found.digest, found.dimensions, found.column, found.id, [one.column for one in found.filters]) != (
         embedder.digest, embedder.dimension, job["column"], job["id"], filters,
     ):  # fmt: skip
-        raise _damaged_journal(output)
+        raise _journal_error(output)
     return (found, journal.checkpoints) if journal.checkpoints else None
 
 
@@ -349,10 +349,10 @@ def _journal(output: Path) -> _Journal | None:
     except FileNotFoundError:
         return None
     except (OSError, ValidationError) as error:
-        raise _damaged_journal(output) from error
+        raise _journal_error(output) from error
 
 
-def _damaged_journal(output: Path) -> InputError:
+def _journal_error(output: Path) -> InputError:
     return InputError(f"{output / JOURNAL}: damaged; start again without --resume")
 
 

@@ -66,7 +66,7 @@ def add_to_index(
             raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
         reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
         encoder = DocumentEncoder(embedder, manifest, reader.unit, truncate, on_error)
-        writer = _opened_writer(path, manifest)
+        writer = _open_writer(path, manifest)
         seen, bad, read, last = SeenIds(None, 0), BadLines(), 0, 0
         before = writer.rows
         try:
@@ -106,7 +106,7 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
     read_manifest(path)
     with writing(path):
         manifest = read_manifest(path)
-        writer = _opened_writer(path, manifest)
+        writer = _open_writer(path, manifest)
         try:
             wanted = list(dict.fromkeys(ids))
             absent = sorted(one for one in wanted if not writer.holds(one))
@@ -165,7 +165,7 @@ def _write_anew(
     path: Path, manifest: IndexManifest, blocks: Iterator[Encoded], total: int, watch: Callable[[int, int], None] | None
 ) -> int:
     """Write documents into a new generation, and make it the index's."""
-    remove_generations(path, *_named(path))
+    remove_generations(path, *_list_named(path))
     try:
         writer = start_generation(path, manifest)
         try:
@@ -180,7 +180,7 @@ def _write_anew(
         writer.close()
         finish_generation(path, manifest.model_copy(update={"next": writer.rows}))
     except BaseException as error:
-        remove_generations(path, *_named(path))
+        remove_generations(path, *_list_named(path))
         raise_stopped(error, "nothing has changed")
         raise
     return writer.rows
@@ -202,12 +202,12 @@ def _drop_removed(path: Path) -> None:
         _write_anew(path, manifest, blocks, snapshot.documents, None)
 
 
-def _opened_writer(path: Path, manifest: IndexManifest) -> IndexWriter:
-    remove_generations(path, *_named(path))
+def _open_writer(path: Path, manifest: IndexManifest) -> IndexWriter:
+    remove_generations(path, *_list_named(path))
     return IndexWriter(path, manifest)
 
 
-def _named(path: Path) -> list[str]:
+def _list_named(path: Path) -> list[str]:
     """Return the generations that the manifest and the journal of a stopped build name."""
     found = []
     for name, most in ((MANIFEST, MAX_MANIFEST), (JOURNAL, MAX_JOURNAL)):

@@ -144,9 +144,9 @@ def _is_wanted(condition: ColumnCondition, entries: Array) -> Bools:
 
 def _hashes(texts: Sequence[str]) -> Array:
     """Return uint64[n, 2]."""
-    return np.frombuffer(b"".join(map(_hashed, texts)), "<u8").reshape(-1, 2)
+    return np.frombuffer(b"".join(map(_hash, texts)), "<u8").reshape(-1, 2)
 
 
 @lru_cache(1 << 14)
-def _hashed(text: str) -> bytes:
+def _hash(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()

@@ -21,7 +21,7 @@ from gramvec.search.filters import (
     value_of,
     values_in,
 )
-from gramvec.search.folder import IndexManifest, damaged
+from gramvec.search.folder import IndexManifest, damage_error
 from gramvec.search.segments import check_letters, engine_errors, open_letters, rows_of, tantivy
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
@@ -233,7 +233,7 @@ class StoredDocuments:
         except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
             found = None
         if not isinstance(found, dict):
-            raise damaged(self._path, "a record is not a JSON object, or is too large")
+            raise damage_error(self._path, "a record is not a JSON object, or is too large")
         return found
 
 

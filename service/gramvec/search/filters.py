@@ -89,7 +89,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
         values = [*chain.from_iterable(values_in(record.get(name)) for record in records)]
         if records and not values:
             raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
-        found.append(FilterColumn(column=name, kind=kind or _guessed(values)))
+        found.append(FilterColumn(column=name, kind=kind or _guess_kind(values)))
     if len({one.column for one in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
     if len(found) > MAX_COLUMNS:
@@ -175,7 +175,7 @@ def _number_of(value: Any) -> float:
     return number + 0.0  # -0.0 is 0.0
 
 
-def _guessed(values: Sequence[Any]) -> FieldKind:
+def _guess_kind(values: Sequence[Any]) -> FieldKind:
     kinds: tuple[FieldKind, ...] = ("number", "date")
     for kind in kinds:
         try:
@@ -296,7 +296,7 @@ def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCon
     wanted = [one for one in values if one is not None]
     missing = len(wanted) < len(values)
     if by.kind == "text":
-        texts = tuple(sorted({str(_checked(by, one)) for one in wanted}))
+        texts = tuple(sorted({str(_check_value(by, one)) for one in wanted}))
         return ColumnCondition(by, texts, missing=missing, negated=negated)
     ends = sorted({(_end(by, one, first=True), _end(by, one, first=False)) for one in wanted})
     joined: list[Interval] = []
@@ -343,7 +343,7 @@ def _bounds(by: FilterColumn, given: Mapping[Any, Any]) -> list[ColumnCondition]
 def _end(by: FilterColumn, value: Any, *, first: bool) -> float:
     """Return a number, or the first or the last microsecond of a date: a day without a time is the whole day."""
     value = _plain(value)
-    checked: float = _checked(by, value)
+    checked: float = _check_value(by, value)
     if by.kind == "date" and not first and (day := day_of(value)) is not None:
         return microseconds_of(moment_of(day)) + DAY // timedelta(microseconds=1) - 1
     return checked
@@ -364,7 +364,7 @@ def _plain(value: Any) -> Any:
     return value if convert is None else convert()
 
 
-def _checked(by: FilterColumn, value: Any) -> Any:
+def _check_value(by: FilterColumn, value: Any) -> Any:
     try:
         if isinstance(value, date) and by.kind != "date":
             raise ValueError

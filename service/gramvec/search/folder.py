@@ -221,6 +221,6 @@ def writing(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def damaged(path: Path, why: str) -> InputError:
+def damage_error(path: Path, why: str) -> InputError:
     """Return the error for a damaged index."""
     return InputError(f"{path}: a damaged index ({why}); copy or build it again")

@@ -30,7 +30,7 @@ from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Snapshot, open_snapshot
 from gramvec.search.vectors import unit_vectors
 from gramvec.text.frames import plain, rows_of
-from gramvec.text.inputs import iterated, no_text
+from gramvec.text.inputs import iterate_texts, no_text
 from gramvec.threads import ProcessLock
 
 MOST_HITS = 10_000
@@ -112,7 +112,7 @@ class Index:
             InputError: a record has no text, two have one id, or there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
-        with spooled(records, column) as source:
+        with spool_records(records, column) as source:
             build_index(
                 embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
             )
@@ -133,7 +133,7 @@ class Index:
         """The model. Raises InputError if it is not the one that made the vectors, and what gramvec.load raises."""
         with self._loading:
             if self._embedder is None:
-                model = self._model if self._model is not None else named_model(self.path, self.manifest)
+                model = self._model if self._model is not None else find_model(self.path, self.manifest)
                 embedder = load(model, device=self._device)  # type: ignore[arg-type]
                 check_model(self.manifest, embedder, self.path)
                 self._embedder = embedder
@@ -209,7 +209,7 @@ class Index:
         if only is not None and only not in get_args(Only):
             raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
         conditions = conditions_of(self.manifest.filters, where)
-        waiting = iterated(queries)
+        waiting = iterate_texts(queries)
         while texts := list(islice(waiting, TOGETHER)):
             prepared = self.embedder.prepare(texts, truncate=truncate)
             asked = [Demands(text) if literal else demands_of(text) for text in prepared]
@@ -231,7 +231,7 @@ class Index:
         Raises:
             InputError: an id is there already, or a record is not valid; then nothing has changed.
         """
-        with spooled(records, self.manifest.column) as source:
+        with spool_records(records, self.manifest.column) as source:
             add_to_index(self.embedder, self.path, source, form="jsonl", replace=replace)
         return self.reload()
 
@@ -249,7 +249,7 @@ class Index:
         return len(self)
 
 
-def named_model(path: Path, manifest: IndexManifest) -> str:
+def find_model(path: Path, manifest: IndexManifest) -> str:
     """Return the name of an index's model, which is looked for among models. Raises InputError for any other name."""
     if _NAME.fullmatch(manifest.model) is None:
         raise InputError(f"{path}: the name of its model is not a plain name; name the model")
@@ -265,7 +265,7 @@ def check_k(k: int) -> None:
 def ids_in(given: Any) -> list[str]:
     """Return one id or several as texts; a number is the text of its digits. Raises InputError for anything else."""
     ids: list[Any] = (
-        [given] if isinstance(given, str | Integral) else [*(given if isinstance(given, set) else iterated(given))]
+        [given] if isinstance(given, str | Integral) else [*(given if isinstance(given, set) else iterate_texts(given))]
     )
     for one in ids:
         if isinstance(one, bool) or not isinstance(one, str | Integral):
@@ -282,7 +282,7 @@ def check_min_score(score: float) -> None:
 
 
 @contextmanager
-def spooled(records: Any, column: str) -> Iterator[Path]:
+def spool_records(records: Any, column: str) -> Iterator[Path]:
     """Give a file of JSON lines with these records, which is gone afterwards."""
     given = rows_of(records)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:

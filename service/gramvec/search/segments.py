@@ -29,7 +29,7 @@ from gramvec.search.folder import (
     OPENED,
     PARTS,
     IndexManifest,
-    damaged,
+    damage_error,
     read_bounded,
     write_whole,
 )
@@ -110,9 +110,9 @@ def read_commit(path: Path, manifest: IndexManifest) -> Commit:
             counted += _count(one["max_doc"])
         return Commit(meta, tuple(names), _count(counted), _count(counted - removed))
     except OSError as error:
-        raise damaged(path, f"its list of segments: {error.strerror}") from error
+        raise damage_error(path, f"its list of segments: {error.strerror}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise damaged(path, "its list of segments is not valid") from error
+        raise damage_error(path, "its list of segments is not valid") from error
 
 
 def _count(value: Any, most: int = MAX_DOCUMENTS) -> int:
@@ -131,16 +131,16 @@ def check_letters(path: Path, manifest: IndexManifest) -> Commit:
     try:
         for place in (path / manifest.generation, folder):
             if not stat.S_ISDIR(place.lstat().st_mode):
-                raise damaged(path, f"{place.name} is not a folder")
+                raise damage_error(path, f"{place.name} is not a folder")
         commit = read_commit(path, manifest)
         for name in OPENED:
             with suppress(FileNotFoundError):
                 _check_regular(path, folder / name)
         _check_sums(path, folder, commit.names)
     except FileNotFoundError as error:
-        raise damaged(path, "a file of a segment is missing") from error
+        raise damage_error(path, "a file of a segment is missing") from error
     except OSError as error:
-        raise damaged(path, str(error.strerror)) from error
+        raise damage_error(path, str(error.strerror)) from error
     return commit
 
 
@@ -225,11 +225,11 @@ def engine_errors(path: Path) -> Iterator[None]:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE)) from error
         if "No space left" in str(error) or killed:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-        raise damaged(path, str(error).split("\n")[0][:200]) from error
+        raise damage_error(path, str(error).split("\n")[0][:200]) from error
     except BaseException as error:  # pyo3's PanicException is no Exception
         if type(error).__name__ != "PanicException":
             raise
-        raise damaged(path, "its segments are not valid") from error
+        raise damage_error(path, "its segments are not valid") from error
 
 
 def _few_may_be_opened() -> bool:
@@ -248,7 +248,7 @@ def _few_may_be_opened() -> bool:
 def _check_regular(path: Path, file: Path) -> os.stat_result:
     state = file.lstat()
     if not stat.S_ISREG(state.st_mode):
-        raise damaged(path, f"{file.name} is not a regular file")
+        raise damage_error(path, f"{file.name} is not a regular file")
     return state
 
 
@@ -292,7 +292,7 @@ def _check_sum(path: Path, file: Path) -> None:
         end = opened.read(MAX_FOOTER)
         length, magic = int.from_bytes(end[-8:-4], "little"), int.from_bytes(end[-4:], "little")
         if magic != FOOTER_MAGIC or length > len(end) - 8:
-            raise damaged(path, f"{file.name} is cut off")
+            raise damage_error(path, f"{file.name} is cut off")
         opened.seek(0)
         left, crc = size - 8 - length, 0
         while left and (data := opened.read(min(left, CHUNK_BYTES))):
@@ -302,4 +302,4 @@ def _check_sum(path: Path, file: Path) -> None:
         except (KeyError, TypeError, ValueError):
             is_same = False
         if not is_same:
-            raise damaged(path, f"the checksum of {file.name} differs")
+            raise damage_error(path, f"the checksum of {file.name} differs")

@@ -71,12 +71,12 @@ class SignFile:
             pool: runs the parts into which queries, or the rows of few queries, are cut.
             threads: parts, at least 1.
         """
-        tables = tables_of(turned(queries))
+        tables = tables_of(turn_vectors(queries))
 
         def scan(some: slice, first: int, last: int) -> list[tuple[Int64s, NDArray[np.uint16]]]:
             start, stop = first * BLOCK_ROWS, min(last * BLOCK_ROWS, self._rows)
             bits = None if allowed is None else allowed[first:last]
-            found = scanned(self._blocks[first:last], stop - start, tables[some], bits, min(most, stop - start))
+            found = scan_signs(self._blocks[first:last], stop - start, tables[some], bits, min(most, stop - start))
             return [(rows.astype(np.int64) + start, sums) for rows, sums in found]
 
         q, blocks = len(queries), len(self._blocks)
@@ -140,11 +140,11 @@ def columns_of(dimension: int) -> int:
 def signs_of(vectors: NDArray[np.int8]) -> SignBytes:
     """Return uint8[n, columns], a bit for each number of turned int8[n, d] vectors: 1 where it is above 0."""
     parts = [vectors[at : at + TURNED_TOGETHER] for at in range(0, len(vectors), TURNED_TOGETHER)]
-    found = [np.packbits(turned(part) > 0, axis=1, bitorder="little") for part in parts]
+    found = [np.packbits(turn_vectors(part) > 0, axis=1, bitorder="little") for part in parts]
     return np.concatenate(found) if found else np.zeros((0, columns_of(vectors.shape[1])), np.uint8)
 
 
-def turned(vectors: NDArray[np.int8]) -> Whole:
+def turn_vectors(vectors: NDArray[np.int8]) -> Whole:
     """Return int32[n, d], int8[n, d] vectors after the rotation.
 
     Four rounds give each number a sign and turn the first or the last numbers, as many as the largest power of 2, by a
@@ -157,11 +157,11 @@ def turned(vectors: NDArray[np.int8]) -> Whole:
     if loops is not None:
         loops.turn(values, _flips(d), size, length, shift)
     else:
-        values = turned_slowly(values, size, length, shift)  # type: ignore[unreachable]
+        values = turn_slowly(values, size, length, shift)  # type: ignore[unreachable]
     return values
 
 
-def turned_slowly(values: Whole, size: int, length: int, shift: int) -> Whole:
+def turn_slowly(values: Whole, size: int, length: int, shift: int) -> Whole:
     """Return what the loop `turn` in C makes of int32[n, d]."""
     n, d = values.shape
     for at, flips in enumerate(_flips(d)):
@@ -206,7 +206,7 @@ def tables_of(queries: Whole) -> SignBytes:
     return np.ascontiguousarray(entries.astype(np.uint8).reshape(q, groups // 2, 2, ENTRIES))
 
 
-def scanned(
+def scan_signs(
     blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, most: int
 ) -> list[tuple[Whole, NDArray[np.uint16]]]:
     """Return for each query the rows of the largest sums, ascending, and the sums.
@@ -224,11 +224,11 @@ def scanned(
         counts = loops.scan(blocks, rows, tables, q, allowed, most, found, sums)
         best = [(found[at, :count], sums[at, :count]) for at, count in enumerate(counts)]
     else:
-        best = scanned_slowly(blocks, rows, tables, allowed, most)  # type: ignore[unreachable]
+        best = scan_slowly(blocks, rows, tables, allowed, most)  # type: ignore[unreachable]
     return best
 
 
-def scanned_slowly(
+def scan_slowly(
     blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, most: int
 ) -> list[tuple[Whole, NDArray[np.uint16]]]:
     """Return what the loop `scan` in C finds."""

@@ -26,7 +26,7 @@ from gramvec.search.folder import (
     SIGNS,
     VECTORS,
     IndexManifest,
-    damaged,
+    damage_error,
     read_bounded,
     read_manifest,
 )
@@ -41,7 +41,7 @@ from gramvec.search.segments import (
     tantivy,
 )
 from gramvec.search.signs import SignFile, signs_of
-from gramvec.search.vectors import VectorFile, rounded
+from gramvec.search.vectors import VectorFile, round_units
 from gramvec.text.arrays import Floats, Int64s
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
@@ -171,9 +171,9 @@ class Snapshot:
     def _check(self) -> None:
         """Compare the vectors of some documents with the checksums that these carry."""
         if not self.documents:
-            raise damaged(self.path, "it has no document")
+            raise damage_error(self.path, "it has no document")
         if self.documents != int(self._searcher.num_docs):
-            raise damaged(self.path, "its list of segments is not that of its documents")
+            raise damage_error(self.path, "its list of segments is not that of its documents")
         with engine_errors(self.path):
             some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
             query = self._with_rows(np.unique(some).tolist())
@@ -184,14 +184,14 @@ class Snapshot:
             expected = self._searcher.fast_field_values("checksum", addresses)
         held = np.array(rows, np.int64)
         if expected != self.vectors.checksums(held):
-            raise damaged(self.path, "its vectors are not those of its documents")
+            raise damage_error(self.path, "its vectors are not those of its documents")
         if not np.array_equal(self._signs.signs(held), signs_of(self.vectors.rows(held))):
-            raise damaged(self.path, "its signs are not those of its vectors")
+            raise damage_error(self.path, "its signs are not those of its vectors")
         for row, address in zip(rows, addresses, strict=True):
             record = self.document(address).record if self._columns else {}
             for by, column in self._columns.items():
                 if not column.holds(row, values_by(by, record)):
-                    raise damaged(self.path, f"the values of {quoted(by.column)} are not those of its documents")
+                    raise damage_error(self.path, f"the values of {quoted(by.column)} are not those of its documents")
 
     def find(
         self,
@@ -217,7 +217,7 @@ class Snapshot:
             near = self._near(units, max(k, CANDIDATES), allowed) if units is not None else None
 
             def find_one(at: int) -> Found:
-                query, demanded = queries[at], self._demanded(queries[at])
+                query, demanded = queries[at], self._query_demands(queries[at])
                 unit = None if units is None else units[at]
                 if query.phrases:
                     return self._by_phrases(query, unit, conditions, demanded, k, only)
@@ -247,7 +247,7 @@ class Snapshot:
             return [None if allowed is None else allowed.rows()] * len(units)
         most = max(SIGN_CANDIDATES, SIGN_CANDIDATES_EACH * k)
         bits = None if allowed is None else allowed.bits
-        return self._signs.candidates(rounded(units), most, bits, self._pool, self._threads)
+        return self._signs.candidates(round_units(units), most, bits, self._pool, self._threads)
 
     def hits(self, found: Found) -> list[Hit]:
         """Return the stored documents. Raises InputError where the index is damaged."""
@@ -378,7 +378,7 @@ class Snapshot:
     def _rows(self, addresses: list[Any]) -> list[int]:
         rows: list[int] = self._searcher.fast_field_values("row", addresses) if addresses else []
         if not all(isinstance(row, int) and 0 <= row < len(self.vectors) for row in rows):
-            raise damaged(self.path, "a document has no vector")
+            raise damage_error(self.path, "a document has no vector")
         return rows
 
     def _letters(self, text: str) -> tuple[Any, float]:
@@ -407,7 +407,7 @@ class Snapshot:
             parts.append((self._engine.Occur.Should, one))
         return self._query.boolean_query(parts), float(weights[searched].sum())
 
-    def _demanded(self, query: Demands) -> Any:
+    def _query_demands(self, query: Demands) -> Any:
         """Return the query of tantivy, with the score 0, for what a query demands; None for nothing."""
         build, occur = self._query, self._engine.Occur
 

@@ -48,14 +48,14 @@ def quantize_rows(units: Floats) -> Bytes:
     """Return int8[n, stride] rows of a vector file from float32[n, d] vectors of length 1 or 0."""
     n, d = units.shape
     rows = np.zeros((n, stride_of(d)), np.int8)
-    rows[:, :d] = whole = rounded(units)
+    rows[:, :d] = whole = round_units(units)
     squares = np.einsum("ij,ij->i", whole, whole, dtype=np.int64)
     inverse = np.where(squares > 0, 1 / np.sqrt(np.maximum(squares, 1)), 0).astype("<f4")
     rows[:, -4:] = inverse[:, None].view(np.int8)
     return rows
 
 
-def rounded(units: Floats) -> Bytes:
+def round_units(units: Floats) -> Bytes:
     """Return int8[n, d], vectors times 127 over their largest component."""
     largest = np.abs(units).max(axis=1, keepdims=True, initial=0)
     return np.rint(units * (np.float32(127) / np.where(largest > 0, largest, 1))).astype(np.int8)
@@ -104,20 +104,20 @@ def open_behind(path: Path, size: int) -> BinaryIO:
 
     A file with a second name is copied first: another index may be a copy by hard links.
     """
-    file = _opened(path)
+    file = _open_for_append(path)
     if os.fstat(file.fileno()).st_nlink > 1:
         with file, whole(path) as copy:
             copy.truncate(0)
             left = size
             while left and (data := file.read(min(left, COPIED_BYTES))):
                 left -= copy.write(data)
-        file = _opened(path)
+        file = _open_for_append(path)
     file.truncate(size)
     file.seek(size)
     return file
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_for_append(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644), "r+b")
 
 
@@ -175,7 +175,7 @@ class VectorFile:
         most = k + SPARE + k // SPARE_SHARE
         rows = np.arange(len(self)) if among is None else among
         if len(rows) > most:
-            products = self._products(rounded(unit[None])[0].astype(np.int16), among)
+            products = self._products(round_units(unit[None])[0].astype(np.int16), among)
             rows = np.sort(largest(products * self._finite(rows), rows, most)[1])
         cosines = self.cosines(unit, rows)
         order = np.lexsort((rows, -cosines))[:k]

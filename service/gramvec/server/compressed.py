@@ -12,7 +12,7 @@ _GZIP, _ZLIB, _RAW = 31, 15, -15
 STEP = 256 * 1024
 
 
-def unpacked(raw: bytes, encoding: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
+def unpack(raw: bytes, encoding: bytes, limit: int, reserve: Callable[[int], None]) -> bytes:
     """Return a body without its Content-Encoding (RFC 9110, section 8.4.1).
 
     Args:

@@ -185,14 +185,14 @@ def not_reloaded(reason: str) -> HttpError:
 
 def unknown_route(path: str) -> HttpError:
     """Return the 404 for a path without a route."""
-    message = f"there is no route {shortened(path)}; /docs lists those that exist"
+    message = f"there is no route {shorten(path)}; /docs lists those that exist"
     return HttpError(404, "not_found", message, code="unknown_url")
 
 
 def wrong_method(path: str, method: str, allowed: str) -> HttpError:
     """Return the 405 for a path that takes only the methods in `allowed`."""
     return HttpError(
-        405, "not_found", f"{shortened(path)} does not take {method}; use {allowed}", headers={"Allow": allowed}
+        405, "not_found", f"{shorten(path)} does not take {method}; use {allowed}", headers={"Allow": allowed}
     )
 
 
@@ -205,7 +205,7 @@ def check_content_type(headers: Mapping[bytes, bytes]) -> None:
         raise HttpError(415, "validation", f"Content-Type: must be application/json, {sent}")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return untrusted text as a message repeats it."""
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}..."
 
@@ -235,7 +235,7 @@ def from_validation(
     if kind == "missing" and isinstance(given, dict) and param in known_fields:
         unknown = [name for name in islice(given, 100) if name not in known_fields]
         if nearest := get_close_matches(path, unknown, 1, NEAR):
-            sentence = f"{sentence}; the body has {shortened(nearest[0])} in its place"
+            sentence = f"{sentence}; the body has {shorten(nearest[0])} in its place"
     return HttpError(422, "validation", sentence, param=param)
 
 

@@ -130,7 +130,7 @@ class ModelRoute(APIRoute):
         if scope["method"] == "HEAD" and "GET" in methods:
             scope = {**scope, "method": "GET"}  # the server sends no body in answer to HEAD
         if scope["method"] == "OPTIONS" and "OPTIONS" not in methods:
-            allowed = (b"allow", _allowed(scope).encode())
+            allowed = (b"allow", _allow_header(scope).encode())
             await finish(request, request.respond(Response([b""], "", [allowed], 204)))
             return
         if scope["method"] not in methods:
@@ -298,7 +298,7 @@ def _with_plain_slashes(path: str) -> str:
     return "/" + "/".join(part for part in path.split("/") if part)
 
 
-def _allowed(scope: Scope) -> str:
+def _allow_header(scope: Scope) -> str:
     """Return the methods of a path, as the header Allow lists them."""
     routes = scope["app"].router.routes
     allowed = [
@@ -311,4 +311,4 @@ def _allowed(scope: Scope) -> str:
 
 def _wrong_method(scope: Scope) -> HttpError:
     """Return the 405 for a path that has routes, all of other methods."""
-    return wrong_method(scope["path"], scope["method"], _allowed(scope))
+    return wrong_method(scope["path"], scope["method"], _allow_header(scope))

@@ -409,7 +409,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _check(self, version: str, headers: Headers) -> int:
         """Return the length of the body that the headers give, 0 for chunks. Raises Refused."""
-        known = self._known(headers)
+        known = self._index_headers(headers)
         if version == "1.0":
             self.expect_100_continue = False
         elif version != "1.1":
@@ -426,7 +426,7 @@ class LimitedProtocol(HttpToolsProtocol):
             raise not_http()
         return int(length)
 
-    def _known(self, headers: Headers) -> dict[bytes, bytes]:
+    def _index_headers(self, headers: Headers) -> dict[bytes, bytes]:
         """Return the headers by name. Raises Refused for too many or too long ones, and for two that may come once."""
         limits = self.guard.limits
         if len(headers) > limits.header_lines:
@@ -545,6 +545,6 @@ class LimitedProtocol(HttpToolsProtocol):
         self.loop.call_later(LINGER_SECONDS, raw.close)
 
 
-def limited(guard: Guard) -> type[LimitedProtocol]:
+def limit_protocol(guard: Guard) -> type[LimitedProtocol]:
     """Return the protocol with the limits of this guard."""
     return type("LimitedProtocol", (LimitedProtocol,), {"guard": guard})

@@ -6,7 +6,7 @@ import logging
 import re
 from typing import Any
 
-from gramvec.server.errors import shortened
+from gramvec.server.errors import shorten
 from gramvec.server.request import Request
 from gramvec.server.telemetry.logs import FIELDS
 from gramvec.server.telemetry.metrics import CLIENT_GONE
@@ -68,7 +68,7 @@ def record_span(spans: Spans, request: Request, *, failed: bool) -> None:
     attributes: dict[str, Any] = {
         "http.request.method": method,
         "url.scheme": scope["scheme"],
-        "url.path": shortened(scope["path"]),
+        "url.path": shorten(scope["path"]),
         "network.protocol.version": scope["http_version"],
         "gramvec.request_id": request.request_id.decode(),
     }

@@ -21,11 +21,11 @@ from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
-from gramvec.server.compressed import unpacked
+from gramvec.server.compressed import unpack
 from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
 from gramvec.server.next_message import NextMessage
 from gramvec.server.request_ids import new_request_id
-from gramvec.server.responses import Headers, Response, error_response, listed_paths
+from gramvec.server.responses import Headers, Response, error_response, list_paths
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
 from gramvec.server.state.models import Served
@@ -172,7 +172,7 @@ class Request(BaseRequest):
             check_content_type(headers)
         raw = await self.body()
         if b"content-encoding" in headers:
-            raw = unpacked(raw, headers[b"content-encoding"], self._limit, self.reserve)
+            raw = unpack(raw, headers[b"content-encoding"], self._limit, self.reserve)
         most = self.service.most_values if most_values is None else most_values
         # A value has two bytes at least.
         if len(raw) > 2 * most and holds_more(raw, most):
@@ -315,7 +315,7 @@ class Request(BaseRequest):
     def _without_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
         """Do with texts of which nothing is known as the setting says."""
         empty = np.flatnonzero(embeddings.feature_counts == 0)
-        places = listed_paths([path(index) for index in empty.tolist()])
+        places = list_paths([path(index) for index in empty.tolist()])
         kind = self.service.settings.empty_texts
         if kind == "refuse":
             first = int(empty[0])

@@ -135,7 +135,7 @@ def base64_of_each(rows: Array) -> list[bytes]:
     return [b2a_base64(row, newline=False) for row in little_endian(rows)]
 
 
-def listed_paths(paths: Sequence[str]) -> bytes:
+def list_paths(paths: Sequence[str]) -> bytes:
     """Return the places of texts in the body as a header lists them, at most the first hundred."""
     shown = ", ".join(paths[:MOST_LISTED])
     return (shown if len(paths) <= MOST_LISTED else f"{shown}, ...").encode()

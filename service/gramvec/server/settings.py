@@ -64,7 +64,7 @@ def aliases_of(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def named_files(given: Sequence[str]) -> dict[str, Path]:
+def parse_named_files(given: Sequence[str]) -> dict[str, Path]:
     """Return the file of each name, in order. Raises ValueError for what is not NAME=FILE, or a name given twice."""
     found: dict[str, Path] = {}
     for one in given:
@@ -135,12 +135,12 @@ class Settings(BaseModel):
         description="Name or folder of a model to serve; may be repeated (in the variable: with spaces between),"
         " the first is the default.",
     )
-    index: Annotated[tuple[str, ...], _passes(named_files)] = Field(
+    index: Annotated[tuple[str, ...], _passes(parse_named_files)] = Field(
         (),
         description="NAME=FOLDER of an index for /search, made by one of the models; may be repeated (in the variable:"
         " with spaces between).",
     )
-    head: Annotated[tuple[str, ...], _passes(named_files)] = Field(
+    head: Annotated[tuple[str, ...], _passes(parse_named_files)] = Field(
         (),
         description="NAME=FILE of a head for /predict, learned on one of the models; may be repeated (in the variable:"
         " with spaces between).",
@@ -435,11 +435,11 @@ def _sentence(error: ValidationError) -> str:
     name = str(first["loc"][0])
     if name not in Settings.model_fields:
         return f"there is no setting named {name!r}; `gramvec serve --help` lists them"
-    value = "" if name == "api_key" else f" {_shown(first['input'])}:"
+    value = "" if name == "api_key" else f" {_show(first['input'])}:"
     message = message[0].lower() + message[1:]
     return f"{name}:{value} {message} (set with {option(name)} or {environment_variable(name)})"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     shown = " ".join(map(str, value)) if isinstance(value, tuple) else ""
     return shown if shown and shown.isprintable() else repr(value)

@@ -182,10 +182,10 @@ def named(names: Iterable[str]) -> str:
     """Return columns for a message: the first 20, in their order and their own letters."""
     found = list(names)
     more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
-    return (", ".join(shown(name) for name in found[:MAX_NAMED]) or "none") + more
+    return (", ".join(quote_column(name) for name in found[:MAX_NAMED]) or "none") + more
 
 
-def shown(name: str) -> str:
+def quote_column(name: str) -> str:
     """Return a column's name for a message: as it is if it can be printed, quoted if it is empty or longer than 40."""
     return name if name.strip() and len(name) <= 40 and name.isprintable() else f"'{quoted(name)}'"
 
@@ -216,27 +216,28 @@ class ColumnNames:
             self.names.append(own)
             self._places.setdefault(name, []).append(place)
         several = {name: places for name, places in self._places.items() if len(places) > 1 or not name}
-        self.notes = [self._said(name, places) for name, places in list(several.items())[:MAX_NAMED]]
+        self.notes = [self._say(name, places) for name, places in list(several.items())[:MAX_NAMED]]
 
-    def _said(self, name: str, places: Sequence[int]) -> str:
+    def _say(self, name: str, places: Sequence[int]) -> str:
         if not name:
             them = ", ".join(self.names[place - 1] for place in places[:MAX_NAMED])
-            return f"the header has no name for {_numbered(places)}; called here {them}"
-        them = ", ".join(shown(self.names[place - 1]) for place in places[1 : 1 + MAX_NAMED])
-        return f"the header names {shown(name)} {len(places)} times, {_numbered(places)}; called here the later {them}"
+            return f"the header has no name for {_number(places)}; called here {them}"
+        them = ", ".join(quote_column(self.names[place - 1]) for place in places[1 : 1 + MAX_NAMED])
+        place = _number(places)
+        return f"the header names {quote_column(name)} {len(places)} times, {place}; called here the later {them}"
 
     def check(self, name: str, where: str, remedy: str = "choose one with --column") -> None:
         """Raise InputError if the header does not name this column, or names it several times."""
         if len(self._places.get(name, ())) > 1:
             raise InputError(
-                f"{where}: names the column {shown(name)} {len(self._places[name])} times"
-                f" ({_numbered(self._places[name])}); rename one of them in the header"
+                f"{where}: names the column {quote_column(name)} {len(self._places[name])} times"
+                f" ({_number(self._places[name])}); rename one of them in the header"
             )
         if name not in self.names:
             raise InputError(f"{where}: has no column {name!r}; it has {named(self.names)}: {remedy}")
 
 
-def _numbered(places: Sequence[int]) -> str:
+def _number(places: Sequence[int]) -> str:
     several = ", ".join(map(str, places[:MAX_NAMED])) + (" and others" if len(places) > MAX_NAMED else "")
     return f"column{'s' if len(places) > 1 else ''} {several}"
 

@@ -166,9 +166,9 @@ def read_columns(
         for block in rows.blocks():
             table.bad.blank += block.blank
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
-                why = block.bad.get(at) or (_unfilled(record, columns) if filled else None)
+                why = block.bad.get(at) or (_find_unfilled(record, columns) if filled else None)
                 cells = [value_at(record, column) for column in table.values]
-                if (why := why or _refused(cells, why_bad)) is None:
+                if (why := why or _why_refused(cells, why_bad)) is None:
                     table.found.update(dict.fromkeys(record))
                     table.numbers.append(number)
                     for (column, values), found in zip(table.values.items(), cells, strict=True):
@@ -217,11 +217,11 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None or value is MISSING else str(value)
 
 
-def _refused(cells: Sequence[Any], why_bad: Callable[[str], str | None] | None) -> str | None:
+def _why_refused(cells: Sequence[Any], why_bad: Callable[[str], str | None] | None) -> str | None:
     return next(filter(None, map(why_bad, map(text_of, cells))), None) if why_bad else None
 
 
-def _unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:
+def _find_unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:
     return next((f"no {name!r}" for name in columns if not text_of(value_at(record, name)).strip()), None)
 
 

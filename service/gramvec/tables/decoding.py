@@ -42,7 +42,7 @@ class Translated(io.RawIOBase):
         return len(taken)
 
 
-def translated(stream: BinaryIO, translate: Translate) -> BinaryIO:
+def translate_stream(stream: BinaryIO, translate: Translate) -> BinaryIO:
     """Return a buffered stream of the translated bytes."""
     return cast(BinaryIO, io.BufferedReader(Translated(stream, translate), CHUNK_BYTES))
 

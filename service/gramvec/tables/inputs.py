@@ -26,7 +26,7 @@ from gramvec.tables.decoding import (
     Translate,
     ends_lines_with_cr,
     from_utf_16,
-    translated,
+    translate_stream,
     what_it_is,
     with_line_feeds,
 )
@@ -123,7 +123,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = "standard input" if path == STDIN else str(path)
-        self._raw: BinaryIO = sys.stdin.buffer if path == STDIN else _opened(path)
+        self._raw: BinaryIO = sys.stdin.buffer if path == STDIN else _open(path)
         status = None
         with suppress(OSError):  # a test's standard input may be in memory
             status = os.fstat(self._raw.fileno())
@@ -157,14 +157,14 @@ class Source:
         elif encoding not in UTF_16 and (said := what_it_is(head)) is not None:
             raise InputError(f"{self.name}: {said}")
         if encoding in UTF_16:
-            self._translated(from_utf_16(encoding, self.name))
+            self._translate(from_utf_16(encoding, self.name))
             encoding, head = UTF_8, self.peek()
         if self.is_file and ends_lines_with_cr(head):
-            self._translated(with_line_feeds)
+            self._translate(with_line_feeds)
         return encoding
 
-    def _translated(self, by: Translate) -> None:
-        self.stream, self.is_translated = translated(self.stream, by), True
+    def _translate(self, by: Translate) -> None:
+        self.stream, self.is_translated = translate_stream(self.stream, by), True
 
     @property
     def can_seek(self) -> bool:
@@ -215,7 +215,7 @@ class Source:
             self._raw.close()
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give a file")
     try:

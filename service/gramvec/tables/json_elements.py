@@ -45,7 +45,7 @@ class JsonElements:
         if self.offset == 0:
             if self._next() == b"":
                 return b""  # an empty file has no rows
-            if self._taken() != b"[":
+            if self._take() != b"[":
                 raise InputError(f"{self._name}: is no JSON array of objects; give [{{...}}, {{...}}], or JSON lines")
             if self._next() == b"]":
                 return self._last()
@@ -55,7 +55,7 @@ class JsonElements:
                 return self._last()
             if separator != b",":
                 raise self._wrong("has no comma after it" if separator else "is the last one, and no ] comes after it")
-            self._taken()
+            self._take()
             self._next()
         begin = self._at
         end = self._end()
@@ -66,7 +66,7 @@ class JsonElements:
         return element.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
 
     def _last(self) -> bytes:
-        self._taken()
+        self._take()
         if self._next():
             raise self._wrong("is the last one, and something comes after the array")
         self.offset, self._ended = max(self.offset, 1), True
@@ -103,7 +103,7 @@ class JsonElements:
         self._at += size
         self.offset += size
 
-    def _taken(self) -> bytes:
+    def _take(self) -> bytes:
         self._skip(1)
         return self._buffer[self._at - 1 : self._at]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError, import_extra, quoted
-from gramvec.tables.batches import START, Block, Position, named, shown
+from gramvec.tables.batches import START, Block, Position, named, quote_column
 from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
 from gramvec.tables.writers import AddedColumns, Writes
@@ -57,7 +57,7 @@ class ParquetReader:
     def check_column(self, name: str) -> None:
         """Raise InputError where no column, and no path with dots into structs, has this name, or several have it."""
         if self.schema.names.count(name) > 1:
-            raise InputError(f"{self.source.name}: has several columns {shown(name)}; rename all but one")
+            raise InputError(f"{self.source.name}: has several columns {quote_column(name)}; rename all but one")
         if name not in self.schema.names and not _path_of(self.schema, name):
             raise InputError(
                 f"{self.source.name}: has no column {name!r}; it has {named(self.schema.names)}: "
@@ -129,7 +129,7 @@ class ParquetForm(Writes):
         """Return the first bytes of the stage file, with types of columns from the input or the first block."""
         pa = self.pa
         if columns is None:
-            columns = self._inferred([one for one in (block.records or [] if block else []) if one])
+            columns = self._infer_schema([one for one in (block.records or [] if block else []) if one])
             for index, field in enumerate(columns):
                 if pa.types.is_null(field.type):
                     columns = columns.set(index, field.with_type(pa.string()))
@@ -139,7 +139,7 @@ class ParquetForm(Writes):
         self.schema = with_metadata(columns, self._metadata)
         return bytes(self.schema.serialize())
 
-    def _inferred(self, records: list[dict[str, Any]]) -> Any:
+    def _infer_schema(self, records: list[dict[str, Any]]) -> Any:
         pa = self.pa
         try:
             return pa.schema(pa.array([self._with_text(one) for one in records] or [{self._column: ""}]).type)
@@ -203,7 +203,7 @@ class ParquetForm(Writes):
         schema, last = self.schema, len(self.schema) - 1
         kind, vectors = schema.field(last).type, schema.names[last]
         has_vectors = pa.types.is_fixed_size_list(kind) and vectors in self._added.names
-        has_null = has_vectors and any(batch.column(-1).null_count for batch in self._staged(mapped, rows))
+        has_null = has_vectors and any(batch.column(-1).null_count for batch in self._stage_rows(mapped, rows))
         if has_null:
             schema = schema.set(last, pa.field(vectors, pa.list_(kind.value_type)))
         options: dict[str, Any] = {}
@@ -215,7 +215,7 @@ class ParquetForm(Writes):
             batches: list[Any] = []
             waiting = 0
             stage.seek(0)
-            for batch in self._staged(pa.PythonFile(stage, mode="r"), rows):
+            for batch in self._stage_rows(pa.PythonFile(stage, mode="r"), rows):
                 if has_null:
                     batch = batch.set_column(last, schema.field(last), without_size(batch.column(last)))
                 batches.append(batch)
@@ -225,7 +225,7 @@ class ParquetForm(Writes):
                     writer.write_table(pa.Table.from_batches(batches, schema), row_group_size=waiting)
                     batches, waiting = [], 0
 
-    def _staged(self, source: Any, rows: int) -> Iterator[Any]:
+    def _stage_rows(self, source: Any, rows: int) -> Iterator[Any]:
         ipc = self.pa.ipc
         schema = ipc.read_schema(source)
         while rows:

@@ -273,8 +273,8 @@ class CsvReader(LineReader):
         self._begin()
         try:
             first, said = self._first()
-            self.delimiter = self.format.delimiter or said or (self._recognized(first) if first else ",")
-            lines = chain(() if first is None else (first,), iter(self._decoded, None))  # goes on after an error
+            self.delimiter = self.format.delimiter or said or (self._recognize(first) if first else ",")
+            lines = chain(() if first is None else (first,), iter(self._decode, None))  # goes on after an error
             self._csv = csv.reader(lines, delimiter=self.delimiter, **self._dialect(first))
             names = next(self._csv, [])
         except csv.Error as error:
@@ -288,12 +288,12 @@ class CsvReader(LineReader):
 
     def _first(self) -> tuple[str | None, str | None]:
         """Return the first line with something in it, and the delimiter that a line such as "sep=;" before it names."""
-        first, said = self._decoded(), None
+        first, said = self._decode(), None
         found = _SAYS_DELIMITER(first) if first else None
         if found:
-            first, said = self._decoded(), found[1]
+            first, said = self._decode(), found[1]
         while first is not None and self._wrong is None and not first.strip():
-            first = self._decoded()
+            first = self._decode()
         return first, said
 
     def _dialect(self, header: str | None) -> dict[str, Any]:
@@ -303,7 +303,7 @@ class CsvReader(LineReader):
     def _begin(self) -> None:
         self._taken, self._fields, self._wrong = bytearray(), 0, None
 
-    def _recognized(self, line: str) -> str:
+    def _recognize(self, line: str) -> str:
         found: list[tuple[bool, int, str]] = []
         for delimiter in self.delimiters:
             try:
@@ -330,7 +330,7 @@ class CsvReader(LineReader):
         names = self._columns.names
         self._index = None if self.column is None else names.index(self.column)
 
-    def _decoded(self) -> str | None:
+    def _decode(self) -> str | None:
         line = self._lines.read()
         if line == b"":
             return None

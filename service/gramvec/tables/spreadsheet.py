@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 import orjson
 
 from gramvec.errors import InputError, quoted
-from gramvec.tables.batches import START, Block, ColumnNames, Position, named, shown
+from gramvec.tables.batches import START, Block, ColumnNames, Position, named, quote_column
 from gramvec.tables.inputs import STDIN, FileFormat, Lines, Source
 from gramvec.tables.readers import MAX_COLUMNS, JsonReader
 
@@ -163,7 +163,7 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
         book = CalamineWorkbook.from_path(path)
         names = book.sheet_names
         if sheet is not None and sheet not in names:
-            raise InputError(f"has no sheet {shown(sheet)}; it has {named(names)}: choose one with --sheet")
+            raise InputError(f"has no sheet {quote_column(sheet)}; it has {named(names)}: choose one with --sheet")
         if not names:
             return
         found = book.get_sheet_by_name(sheet if sheet is not None else names[0])

@@ -176,7 +176,7 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     try:
         for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
             _check_plain(name)
-        file = _opened_alone(partial_of(output), output)
+        file = _open_alone(partial_of(output), output)
     except OSError as error:
         raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
     try:
@@ -195,7 +195,7 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
 def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
     """Log that a run which begins anew drops what a stopped one had done."""
     with suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, InputError):
-        with os.fdopen(_opened_plain(journal_of(output), os.O_RDONLY), "rb") as file:
+        with os.fdopen(_open_plain(journal_of(output), os.O_RDONLY), "rb") as file:
             rows = int(orjson.loads(file.read(MAX_JOURNAL_BYTES))["rows"])
         if rows and not resume:
             log.warning(
@@ -216,10 +216,10 @@ def check_place(path: Path) -> None:
 def _check_plain(path: Path) -> None:
     """Raise InputError for anything but a regular file with one name; nothing there is good."""
     with suppress(FileNotFoundError):
-        os.close(_opened_plain(path, os.O_RDONLY))
+        os.close(_open_plain(path, os.O_RDONLY))
 
 
-def _opened_plain(path: Path, flags: int) -> int:
+def _open_plain(path: Path, flags: int) -> int:
     """Open a stage file. Raises InputError for anything but a regular file with one name."""
     not_plain = InputError(f"{path}: is a link or not a regular file; remove it, or write to another place")
     try:
@@ -235,9 +235,9 @@ def _opened_plain(path: Path, flags: int) -> int:
     return found
 
 
-def _opened_alone(path: Path, output: Path) -> BinaryIO:
+def _open_alone(path: Path, output: Path) -> BinaryIO:
     """Open a stage file, with the bytes that it has. Raises InputError where another run is writing it."""
-    file = os.fdopen(_opened_plain(path, os.O_RDWR | os.O_CREAT), "r+b")
+    file = os.fdopen(_open_plain(path, os.O_RDWR | os.O_CREAT), "r+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -254,7 +254,7 @@ def _opened_alone(path: Path, output: Path) -> BinaryIO:
 def _left(output: Path, job: JobSettings, size: int) -> Progress:
     path = journal_of(output)
     try:
-        with os.fdopen(_opened_plain(path, os.O_RDONLY), "rb") as file:
+        with os.fdopen(_open_plain(path, os.O_RDONLY), "rb") as file:
             journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
         offset, number = map(whole_number, journal["position"])
         rows, length = whole_number(journal["rows"]), whole_number(journal["bytes"])
@@ -286,7 +286,7 @@ def whole(path: Path, job: str = "", rows: int = 0) -> Iterator[BinaryIO]:
     """
     check_place(path)
     stage = new_of(path)
-    with _opened_alone(stage, path) as file:  # locked until it has its place
+    with _open_alone(stage, path) as file:  # locked until it has its place
         try:
             file.truncate()
             yield file

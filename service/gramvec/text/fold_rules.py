@@ -65,7 +65,7 @@ CHOSEN = {
 _LATIN_WITH = re.compile(r"LATIN (?:CAPITAL|SMALL) LETTER ([A-Z]) WITH .+").fullmatch
 
 
-def folded(character: str) -> str:
+def fold_character(character: str) -> str:
     """Return what a character is read as when letters are compared: itself, others, or nothing."""
     found, before = character, ""
     while found != before:
@@ -131,7 +131,7 @@ def table(version: str, unassigned: Ranges) -> str:
     newer = {point for first, last in unassigned for point in range(first, last + 1)}
     lines = [f"# Unicode {version}; written by python -m gramvec.text.fold_rules, not by hand", "[unassigned]"]
     lines += map(_spelt, unassigned)
-    rules: tuple[Callable[[str], str], ...] = (folded, plain)
+    rules: tuple[Callable[[str], str], ...] = (fold_character, plain)
     for section, rule in zip(SECTIONS[1:], rules, strict=True):
         found = {
             point: rule(chr(point)) for point in range(CODE_POINTS) if point not in newer or chr(point) in IGNORABLE

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.text.inputs import iterated, listed, no_text
+from gramvec.text.inputs import iterate_texts, list_texts, no_text
 
 # Rows of a frame that are Python objects at a time.
 BLOCK_ROWS = 4096
@@ -33,7 +33,7 @@ def texts_or_empty(values: Iterable[Any]) -> list[str]:
 
     Raises InputError, with the place of the first one, for numbers, bytes and everything else that is no text.
     """
-    found = ["" if is_missing(value) else value for value in listed(values)]
+    found = ["" if is_missing(value) else value for value in list_texts(values)]
     for place, value in enumerate(found):
         if not isinstance(value, str):
             raise no_text(place, value)
@@ -51,7 +51,7 @@ def column_of(table: Any, name: str) -> list[Any]:
         raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
     except Exception as error:  # polars has an exception of its own
         raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
-    return [None if is_missing(value) else value for value in listed(column)]
+    return [None if is_missing(value) else value for value in list_texts(column)]
 
 
 def texts_of_column(table: Any, name: str) -> list[str]:
@@ -88,13 +88,13 @@ def rows_of(records: Any) -> Iterator[Any]:
             return iter(records.iter_rows(named=True))
         if hasattr(records, "iloc"):  # pandas'
             return _rows_of_pandas(records)
-    return iterated(records)
+    return iterate_texts(records)
 
 
 def _rows_of_columns(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if not columns or any(isinstance(one, str) or not hasattr(one, "__len__") for one in columns.values()):
         return iter([dict(columns)])  # one row
-    lists = {name: listed(one) for name, one in columns.items()}
+    lists = {name: list_texts(one) for name, one in columns.items()}
     if len({len(one) for one in lists.values()}) > 1:
         sizes = ", ".join(f"{name!r} has {len(one):,}" for name, one in list(lists.items())[:20])
         raise InputError(f"records: the columns have different lengths ({sizes})", field="records")

@@ -36,7 +36,7 @@ def unpack(key: int, bits: int) -> list[int]:
     return ids[::-1]
 
 
-def unpacked(keys: UInt64s, bits: int) -> tuple[NDArray[np.uint16], Int64s]:
+def unpack_keys(keys: UInt64s, bits: int) -> tuple[NDArray[np.uint16], Int64s]:
     """Return the character ids of all keys, uint16[m], key after key, and where each key begins, int64[n + 1]."""
     mask = np.uint64((1 << bits) - 1)
     places = range(64 // bits - 1, -1, -1)

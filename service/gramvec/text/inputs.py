@@ -17,7 +17,7 @@ TO_LIST = ("to_pylist", "tolist", "to_list")
 ONE_TEXT = "texts: must be an iterable of str, got one text; wrap it in a list"
 
 
-def listed(texts: Iterable[str]) -> list[str]:
+def list_texts(texts: Iterable[str]) -> list[str]:
     """Return texts as a list: of a list, generator, open file, array, or column of pandas, polars or pyarrow.
 
     The types of the items are checked later, by `Embedder.prepare`.
@@ -35,10 +35,10 @@ def listed(texts: Iterable[str]) -> list[str]:
     return list(texts)
 
 
-def iterated(texts: Iterable[str]) -> Iterator[str]:
-    """Return a lazy iterator over the texts that `listed` accepts. Raises InputError at once."""
+def iterate_texts(texts: Iterable[str]) -> Iterator[str]:
+    """Return a lazy iterator over the texts that `list_texts` accepts. Raises InputError at once."""
     _check(texts)
-    return iter(listed(texts) if any(hasattr(texts, name) for name in TO_LIST) else texts)
+    return iter(list_texts(texts) if any(hasattr(texts, name) for name in TO_LIST) else texts)
 
 
 def no_text(index: int, value: Any) -> InputError:

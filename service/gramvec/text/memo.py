@@ -125,7 +125,7 @@ class Memo:
 
     def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
         """Return the chunks and the edges, in the order of their rows."""
-        edges = hashing.unpacked(self.edge_keys, vocabulary.bits)
+        edges = hashing.unpack_keys(self.edge_keys, vocabulary.bits)
         return list(vocabulary.spelt(self.chars, self.starts)), list(vocabulary.spelt(*edges))
 
     def save(self, path: Path) -> None:

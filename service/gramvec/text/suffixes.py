@@ -35,7 +35,7 @@ def suffix_rows(vocabulary: Vocabulary) -> Int32s:
     return parents
 
 
-def summed(table: Floats, parents: Int32s) -> Floats:
+def sum_suffixes(table: Floats, parents: Int32s) -> Floats:
     """Return each row of the table plus the rows of its suffixes, float32[rows, d]. `parents` is from `suffix_rows`."""
     sums = table.astype(np.float32)
     ancestors = parents

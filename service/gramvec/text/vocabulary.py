@@ -176,7 +176,7 @@ class Vocabulary:
     @cached_property
     def ngram_texts(self) -> tuple[str, ...]:
         """The n-grams by ascending row: a tenth of what all `entries` take."""
-        return self.spelt(*hashing.unpacked(self.ngram_keys, self.bits))
+        return self.spelt(*hashing.unpack_keys(self.ngram_keys, self.bits))
 
     @cached_property
     def word_texts(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.ort import OnnxRuntime
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
-from gramvec.text.suffixes import suffix_rows, summed
+from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Counts, Repeated
 from gramvec_training.encoders.base import Encoder
@@ -161,7 +161,7 @@ def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tupl
     for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
         rows = [row_of[one] for one in ngrams_across(edge, orders) if one in row_of]
         sums[index] = table[rows].sum(axis=0, dtype=np.float64)
-    return memo, np.concatenate([summed(table, suffix_rows(vocabulary)), sums])
+    return memo, np.concatenate([sum_suffixes(table, suffix_rows(vocabulary)), sums])
 
 
 def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:

@@ -36,7 +36,7 @@ from gramvec.search.build import build_index
 from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
 from gramvec.search.filters import parsed, text_of
 from gramvec.search.folder import OLDEST, read_manifest
-from gramvec.search.index import MOST_HITS, Index, named_model
+from gramvec.search.index import MOST_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, read_lines
@@ -191,7 +191,7 @@ def rebuild(index: Path, model: str | None, device: Device, threads: int | None)
       gramvec index rebuild tickets.index
       gramvec index rebuild tickets.index -m ./my-model
     """  # noqa: D301 - click takes the character, not its escape
-    name = model if model is not None else named_model(index, read_manifest(index, OLDEST))
+    name = model if model is not None else find_model(index, read_manifest(index, OLDEST))
     began = time.monotonic()
     with (
         closing(load(name, device=device, threads=1)) as embedder,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from gramvec.errors import InputError
 from gramvec.integrations.models import ModelOrName, vectors_of
-from gramvec.text.inputs import listed
+from gramvec.text.inputs import list_texts
 
 # Words at a time; a vector as text has some 4 KB.
 BLOCK = 4_096
@@ -36,7 +36,7 @@ def save_word_vectors(
     """
     if form not in ("txt", "bin"):
         raise InputError(f"form: must be 'txt' or 'bin', got {form!r}", field="form")
-    given = listed(words)
+    given = list_texts(words)
     _check(given)
     target = Path(path)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:

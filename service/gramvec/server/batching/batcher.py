@@ -352,14 +352,14 @@ def execute(model: Model, batch: Batch) -> BatchResult:
         if len(raw.vectors) != len(texts):
             raise RuntimeError(f"the model gave {len(raw.vectors)} rows for {len(texts)} texts")
     except Exception as error:
-        return _tried_alone(model, batch, error, began)
-    results = [raw] if len(slices) == 1 else _shared_out(raw, slices)
+        return _try_alone(model, batch, error, began)
+    results = [raw] if len(slices) == 1 else _share_out(raw, slices)
     empty = len(texts) - int(np.count_nonzero(raw.feature_counts))
     seconds = time.perf_counter() - began
     return BatchResult(results, batch.texts, batch.characters, seconds, empty, raw.unknown, raw.featurize_seconds)
 
 
-def _tried_alone(model: Model, batch: Batch, error: Exception, began: float) -> BatchResult:
+def _try_alone(model: Model, batch: Batch, error: Exception, began: float) -> BatchResult:
     slices = batch.slices
     if len(slices) == 1:
         log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
@@ -381,7 +381,7 @@ def _tried_alone(model: Model, batch: Batch, error: Exception, began: float) -> 
     )
 
 
-def _shared_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddings | BackendError]:
+def _share_out(raw: RawEmbeddings, slices: Sequence[Slice]) -> list[RawEmbeddings | BackendError]:
     results: list[RawEmbeddings | BackendError] = []
     row = 0
     for _, start, stop in slices:

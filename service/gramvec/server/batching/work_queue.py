@@ -68,13 +68,13 @@ class Job:
             ClientGone: the client of the request has gone before that.
         """
         submitted = time.perf_counter()
-        done, started, ended = await self._queue.call(self, lambda: self._timed(work), self._has_gone)
+        done, started, ended = await self._queue.call(self, lambda: self._time(work), self._has_gone)
         self.waited_ms += (started - submitted) * 1e3
         self.worked_ms += (ended - started) * 1e3
         self._queue.learn(self, self.left if cost is None else min(cost, self.left), ended - started)
         return done
 
-    def _timed(self, work: Callable[[], T]) -> tuple[T, float, float]:
+    def _time(self, work: Callable[[], T]) -> tuple[T, float, float]:
         started = time.perf_counter()
         if not (self._begun and self._queue.is_alone):
             self._queue.check_deadline(started - self._admitted)

@@ -168,7 +168,7 @@ def _at_path(path: Path) -> Iterator[socket.socket]:
     As TCP's addresses, it takes everybody of this host who can reach it: a proxy is mostly another user.
     """
     try:
-        listener = _bound(path)
+        listener = _bind(path)
         made = os.getpid(), path.lstat().st_ino
     except OSError as error:
         raise _unavailable(path, error) from error
@@ -181,7 +181,7 @@ def _at_path(path: Path) -> Iterator[socket.socket]:
                 path.unlink()
 
 
-def _bound(path: Path) -> socket.socket:
+def _bind(path: Path) -> socket.socket:
     """Return a socket that listens at a path; what a service that was killed has left there is replaced."""
     if os.path.lexists(path):
         if not stat.S_ISSOCK(path.lstat().st_mode):

@@ -23,7 +23,7 @@ from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, not_reloaded
 from gramvec.server.processes.tls import new_context, tls_options
-from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limited
+from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Process, Service
@@ -132,7 +132,7 @@ class Server(uvicorn.Server, Process):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=limited(self._guard),
+                http=limit_protocol(self._guard),
                 ws="none",
                 lifespan="on",
                 interface="asgi3",
@@ -239,7 +239,7 @@ class Server(uvicorn.Server, Process):
         loop, old = asyncio.get_running_loop(), self.servers
         self.config.ssl = context
         self.servers = [
-            await loop.create_server(self._connected, sock=listener.dup(), ssl=context, backlog=BACKLOG)
+            await loop.create_server(self._make_protocol, sock=listener.dup(), ssl=context, backlog=BACKLOG)
             for listener in self._sockets
         ]
         for server in old:
@@ -333,9 +333,9 @@ class Server(uvicorn.Server, Process):
         for connection in taken:
             connection.setblocking(False)
             with suppress(OSError):  # its handshake has failed
-                await loop.connect_accepted_socket(self._connected, connection, ssl=context)
+                await loop.connect_accepted_socket(self._make_protocol, connection, ssl=context)
 
-    def _connected(self) -> LimitedProtocol:
+    def _make_protocol(self) -> LimitedProtocol:
         kind: type[LimitedProtocol] = self.config.http_protocol_class  # type: ignore[assignment]
         return kind(self.config, self.server_state, self.lifespan.state)
 

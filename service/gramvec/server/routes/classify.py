@@ -13,7 +13,7 @@ from gramvec.server.errors import too_large
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Response, listed_paths, to_json
+from gramvec.server.responses import Response, list_paths, to_json
 from gramvec.server.schemas import Direction, LenientBody, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Attached
@@ -125,13 +125,13 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     with request.admit("predictions", len(given) * (labels + 3 * shown) + work // 200) as job:
         embeddings = await request.embed(served, texts)
         units = embeddings.units
-        encoded, unknown = await job.run(lambda: _predicted(served_head, texts, units, shown, body.alone))
+        encoded, unknown = await job.run(lambda: _predict(served_head, texts, units, shown, body.alone))
     request.count_job(job, served)
-    headers = [(b"x-unknown-inputs", listed_paths([body.path(index) for index in unknown]))] if unknown else []
+    headers = [(b"x-unknown-inputs", list_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], headers=headers)
 
 
-def _predicted(served: Attached, texts: list[str], units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:
+def _predict(served: Attached, texts: list[str], units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:
     head = served.held
     scores = head.predict(texts, units)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :shown]

@@ -22,7 +22,7 @@ from gramvec.server.responses import (
     Response,
     as_list,
     in_pieces,
-    listed_paths,
+    list_paths,
     rows_as_json,
     to_json,
 )
@@ -81,7 +81,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
     empty = np.flatnonzero(embeddings.feature_counts == 0)
     headers: Headers = []
     if len(empty):
-        headers.append((b"x-empty-inputs", listed_paths([inputs.path(index) for index in empty.tolist()])))
+        headers.append((b"x-empty-inputs", list_paths([inputs.path(index) for index in empty.tolist()])))
     if isinstance(inputs, Pairs):
         scores = cosine_pairs(embeddings.take(slice(0, None, 2)), embeddings.take(slice(1, None, 2)))
         return Response(await rows_as_json(scores, 1), headers=headers)
@@ -235,12 +235,12 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
-        encoded = await job.run(lambda: _matched(left, right, body.top, body.threshold, bool(body.one_to_one)))
+        encoded = await job.run(lambda: _match(left, right, body.top, body.threshold, bool(body.one_to_one)))
     request.count_job(job, served, texts)
     return Response([encoded])
 
 
-def _matched(left: list[str], right: list[str], top: int | None, threshold: float | None, one_to_one: bool) -> bytes:
+def _match(left: list[str], right: list[str], top: int | None, threshold: float | None, one_to_one: bool) -> bytes:
     # They import SciPy, which no other route needs.
     from gramvec.matching.fields import Field
     from gramvec.matching.match_tables import match_fields

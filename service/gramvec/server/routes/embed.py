@@ -24,7 +24,7 @@ from gramvec.server.responses import (
     as_list,
     base64_of_each,
     in_pieces,
-    listed_paths,
+    list_paths,
     little_endian,
     to_json,
 )
@@ -82,7 +82,7 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     embeddings = await request.embed(served, texts, body.path)
     vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.sent.get(b"accept", b"*/*")
-    media_type = JSON if accept == b"*/*" else preferred(accept.decode("latin-1"))
+    media_type = JSON if accept == b"*/*" else choose_media_type(accept.decode("latin-1"))
     if media_type == JSON and vectors.size <= PIECE_NUMBERS:
         return Response([orjson.dumps(finished(vectors), option=orjson.OPT_SERIALIZE_NUMPY)])
     encode = ENCODERS[media_type]
@@ -119,7 +119,7 @@ def finishing(
 
     The function takes and returns C-contiguous rows, each handled by itself; it may change their type.
     """
-    finished: Callable[[Vectors], Vectors] = _unchanged
+    finished: Callable[[Vectors], Vectors] = _keep_vectors
     vectors = embeddings.units
     if not normalize or dimensions is not None:
         finished, vectors = partial(finish, normalize=normalize, dimensions=dimensions), embeddings.vectors
@@ -128,7 +128,7 @@ def finishing(
     return vectors, lambda rows: quantize(finished(rows), precision)
 
 
-def _unchanged(vectors: Vectors) -> Vectors:
+def _keep_vectors(vectors: Vectors) -> Vectors:
     return vectors
 
 
@@ -155,7 +155,7 @@ def _npy_header(shape: tuple[int, int], dtype: np.dtype[Any]) -> bytes:
     return file.getvalue()
 
 
-def preferred(accept: str) -> str:
+def choose_media_type(accept: str) -> str:
     """Return the best of `MEDIA_TYPES` for an Accept header (RFC 9110, section 12.5.1); JSON if it names none."""
     accept = accept.lower()
     if RAW not in accept and NPY not in accept and "base64" not in accept:
@@ -224,15 +224,15 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     with request.admit("sparse vectors", 2 * characters) as job:
-        encoded, found = await job.run(lambda: _encoded(uniform(), texts))
+        encoded, found = await job.run(lambda: _encode_rows(uniform(), texts))
     request.count_job(job, served, texts)
     empty = [body.path(index) for index, row in enumerate(found) if row == 0]
     if empty:
-        request.notes.append((b"x-empty-inputs", listed_paths(empty)))
+        request.notes.append((b"x-empty-inputs", list_paths(empty)))
     return Response(as_list(encoded))
 
 
-def _encoded(embedder: SparseEmbedder, texts: list[str]) -> tuple[list[bytes], list[int]]:
+def _encode_rows(embedder: SparseEmbedder, texts: list[str]) -> tuple[list[bytes], list[int]]:
     """Return lists of rows as JSON, and each row's number of entries. Objects of entries live within a row only."""
     found = embedder.embed(texts)
     edges = found.indptr.tolist()

@@ -126,7 +126,7 @@ async def list_ollama_models(request: Request) -> Response:
     service = request.service
     service.check_accepting()
     names = {name: name for name in service.models} | dict(service.aliases)
-    models = [_described(alias, service.admit(name)) for alias, name in names.items()]
+    models = [_describe(alias, service.admit(name)) for alias, name in names.items()]
     return Response([to_json({"models": models})])
 
 
@@ -134,7 +134,7 @@ async def list_ollama_models(request: Request) -> Response:
 async def show_ollama_model(request: Request, body: OllamaName) -> Response:
     """Describe a served model in Ollama's shape."""
     served = request.service.admit(body.model.removesuffix(TAG))
-    described = _described(body.model, served)
+    described = _describe(body.model, served)
     embedder = served.embedder
     facts = {
         "general.architecture": "gramvec",
@@ -150,7 +150,7 @@ async def report_ollama_version(request: Request) -> Response:
     return Response([to_json({"version": __version__})])
 
 
-def _described(name: str, served: Served) -> dict[str, Any]:
+def _describe(name: str, served: Served) -> dict[str, Any]:
     embedder = served.embedder
     details = {
         "format": "gramvec",

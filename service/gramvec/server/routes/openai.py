@@ -38,7 +38,7 @@ class EmbeddingsRoute(ModelRoute):
         """Return the body of a request with texts in the place of token ids."""
         service = request.service
         document = await request.document(service.most_values + (MOST_IDS if service.encodings else 0))
-        return await decoded(request, document)
+        return await decode_tokens(request, document)
 
 
 TAG = "as OpenAI"
@@ -144,7 +144,7 @@ def _prepare(request: Request, served: Served, body: EmbeddingsRequest) -> list[
         raise InputError(sentence, field=error.field, index=error.index) from error
 
 
-async def decoded(request: Request, document: Document) -> Document:
+async def decode_tokens(request: Request, document: Document) -> Document:
     """Return the document with texts in the place of token ids; unchanged where it holds none.
 
     Bytes that are not UTF-8, as where a client has cut a text inside a character, become U+FFFD as in tiktoken.
@@ -171,7 +171,7 @@ async def decoded(request: Request, document: Document) -> Document:
     most_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
     texts, since = [], 0
     for index, ids in enumerate(lists):
-        text = await _decoded(ids, encoding, "input" if one else f"input[{index}]", most_bytes)
+        text = await _decode(ids, encoding, "input" if one else f"input[{index}]", most_bytes)
         request.reserve(len(text))
         texts.append(text.decode("utf-8", errors="replace"))
         since += len(ids)
@@ -181,7 +181,7 @@ async def decoded(request: Request, document: Document) -> Document:
     return Document({**value, "input": texts[0] if one else texts})
 
 
-async def _decoded(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
+async def _decode(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
     if not isinstance(ids, list):
         raise InputError(f"{path}: must be a list of token ids, as those before it are", field=path)
     try:

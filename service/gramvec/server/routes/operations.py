@@ -210,11 +210,11 @@ async def get_metrics(request: Request) -> Response:
     accept = request.sent.get(b"accept", b"").decode("latin-1")
     # In a thread: the import of the library, which the first request waits for, takes 60 ms.
     with request.admit("expositions", EXPOSITION_COST) as job:
-        text, media_type = await job.run(lambda: exposed(service, accept))
+        text, media_type = await job.run(lambda: expose_metrics(service, accept))
     return Response([text], media_type)
 
 
-def exposed(service: Service, accept: str) -> tuple[bytes, str]:
+def expose_metrics(service: Service, accept: str) -> tuple[bytes, str]:
     """Return all metrics as text, and the media type of the format that `accept` chose."""
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.metrics_core import InfoMetricFamily
@@ -223,7 +223,7 @@ def exposed(service: Service, accept: str) -> tuple[bytes, str]:
     class Collected(Collector):
         def collect(self) -> Iterator[Metric]:
             rows = service.metrics.read()
-            yield from metrics.exposed(rows)
+            yield from metrics.expose(rows)
             models = InfoMetricFamily("gramvec_model", "1 for each model that is loaded.")
             for served in service.models.values():
                 described = _model(served)
@@ -231,7 +231,7 @@ def exposed(service: Service, accept: str) -> tuple[bytes, str]:
             yield models
             versions = {"version": __version__, "python": platform.python_version()}
             yield InfoMetricFamily("gramvec_build", "1; the versions.", versions)
-            yield from metrics.exposed_processes(rows, labeled=service.metrics.workers > 1)
+            yield from metrics.expose_processes(rows, labeled=service.metrics.workers > 1)
 
     try:
         encode, media_type = choose_encoder(accept)

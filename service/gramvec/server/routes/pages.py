@@ -47,7 +47,7 @@ async def playground(request: Request) -> Response:
 
     The page needs no key to open; its requests do.
     """
-    return _unchanged(request, ETAG, PLAYGROUND_HEADERS) or Response([PAGE], HTML, PLAYGROUND_HEADERS)
+    return _not_modified(request, ETAG, PLAYGROUND_HEADERS) or Response([PAGE], HTML, PLAYGROUND_HEADERS)
 
 
 @router.get("/plots.js", include_in_schema=False)
@@ -55,10 +55,10 @@ async def plots(request: Request) -> Response:
     """Return the script that draws the playground's pictures."""
     content, etag = _plots()
     headers = [(b"cache-control", b"no-cache"), (b"etag", etag), (b"x-content-type-options", b"nosniff")]
-    return _unchanged(request, etag, headers) or Response([content], JAVASCRIPT, headers)
+    return _not_modified(request, etag, headers) or Response([content], JAVASCRIPT, headers)
 
 
-def _unchanged(request: Request, etag: bytes, headers: Headers) -> Response | None:
+def _not_modified(request: Request, etag: bytes, headers: Headers) -> Response | None:
     return Response([b""], "", headers, 304) if request.sent.get(b"if-none-match") == etag else None
 
 

@@ -185,7 +185,7 @@ async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> R
     request.check_count(1 + len(body.texts))
     given = [body.query, *body.texts]
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    order, scores = await _ranked(request, served, texts, body.path, returned=bool(body.return_text))
+    order, scores = await _rank(request, served, texts, body.path, returned=bool(body.return_text))
     scores = scores if body.raw_scores else relevance(scores)
     shown = body.top_n if body.top_n is not None else body.top_k
 
@@ -215,7 +215,7 @@ async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool 
     documents = body.texts()
     request.check_count(1 + len(documents))
     texts = request.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
-    order, scores = await _ranked(request, served, texts, body.path, returned=bool(body.return_documents))
+    order, scores = await _rank(request, served, texts, body.path, returned=bool(body.return_documents))
     scores = scores if body.raw_scores else relevance(scores)
     words = await count_words(texts)
     shown = body.top_n if body.top_n is not None else body.top_k
@@ -256,7 +256,7 @@ def relevance(scores: list[np.float32]) -> list[np.float32]:
     return list((1 / (1 + np.exp(-4 * (values - 0.6)))).astype(np.float32))
 
 
-async def _ranked(
+async def _rank(
     request: Request, served: Served, texts: list[str], path: Callable[[int], str], *, returned: bool
 ) -> tuple[list[int], list[np.float32]]:
     """Return the places and scores of all but the first text, by falling score for the first."""

@@ -52,11 +52,11 @@ async def tokenize_texts(request: Request, body: TokenizeRequest) -> Response:
     words = request.check_characters(texts, request.service.settings.max_characters * len(texts)) // 2 + len(texts)
     request.reserve(min(words, MAX_WORDS) * ENTRY_BYTES)
     with request.admit("words", words) as job:
-        encoded = await job.run(lambda: _tokenized(texts))
+        encoded = await job.run(lambda: _tokenize(texts))
     return Response([encoded])
 
 
-def _tokenized(texts: list[str]) -> bytes:
+def _tokenize(texts: list[str]) -> bytes:
     left = MAX_WORDS
     found: list[list[dict[str, object]]] = []
     for text in texts:

@@ -16,7 +16,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, GramvecError, InputError
 from gramvec.server.batching.batcher import Batcher
-from gramvec.server.settings import OTHERS, Settings, aliases_of, named_files, token_files
+from gramvec.server.settings import OTHERS, Settings, aliases_of, parse_named_files, token_files
 from gramvec.server.state.token_ids import open_encodings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def open_attached(
     for kind in KINDS:
         for name, path in kind.files(settings).items():
             tell(f"the {kind.name} {name} is being opened")
-            found.append(_opened(settings, kind, name, path, embedders))
+            found.append(_open_attached(settings, kind, name, path, embedders))
     return found
 
 
@@ -180,7 +180,7 @@ def label_of(embedder: Embedder) -> bytes:
     return b"%b@%b" % (embedder.name.encode("unicode-escape"), embedder.digest[:12].encode())
 
 
-def reopened(
+def reopen_models(
     settings: Settings, serving: Sequence[Embedder], attached: Sequence[Attached]
 ) -> tuple[list[Embedder], list[Attached]]:
     """Reopen models, and the files that belong to them; keep those that have not changed.
@@ -197,14 +197,14 @@ def reopened(
     found: list[Embedder] = []
     try:
         for old in serving:
-            new = _reopened(settings, old)
+            new = _reopen(settings, old)
             if new.digest == old.digest:
                 new.close()
                 new = old
             found.append(new)
         check_names(found)
         check_aliases(settings, found)
-        return found, [_renewed(settings, one, found) for one in attached]
+        return found, [_renew_attached(settings, one, found) for one in attached]
     except BaseException:
         close_but(found, serving)
         raise
@@ -233,7 +233,7 @@ def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
             embedder.close()
 
 
-def _reopened(settings: Settings, old: Embedder) -> Embedder:
+def _reopen(settings: Settings, old: Embedder) -> Embedder:
     # A model of the caller's may have other columns than the settings say, also ones adapted to texts of theirs.
     adapted = old.lexical if old.lexical is not old.bundle.lexical else None
     space = old.space if adapted is None else "semantic"
@@ -249,14 +249,14 @@ def _reopened(settings: Settings, old: Embedder) -> Embedder:
     return new if adapted is None else new.with_lexical(adapted, old.space)
 
 
-def _renewed(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
+def _renew_attached(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
     # Read whole in any case: a digest is what a file says of itself, also one that was cut or changed since.
-    new = _opened(settings, old.kind, old.name, old.path, embedders)
+    new = _open_attached(settings, old.kind, old.name, old.path, embedders)
     same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
     return old if same else new
 
 
-def _opened(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
+def _open_attached(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
     found = kind.opened(settings, name, path)
     for embedder in embedders:
         if kind.is_of(found.held, embedder):
@@ -295,6 +295,6 @@ def _head_is_of(head: Head, embedder: Embedder) -> bool:
     return True
 
 
-INDEX = Kind("index", lambda settings: named_files(settings.index), _open_index, _index_is_of)
-HEAD = Kind("head", lambda settings: named_files(settings.head), _open_head, _head_is_of)
+INDEX = Kind("index", lambda settings: parse_named_files(settings.index), _open_index, _index_is_of)
+HEAD = Kind("head", lambda settings: parse_named_files(settings.head), _open_head, _head_is_of)
 KINDS = (INDEX, HEAD)

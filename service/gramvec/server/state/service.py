@@ -14,7 +14,7 @@ from gramvec.errors import GramvecError
 from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
-from gramvec.server.errors import HttpError, not_reloaded, reload_under_way, shortened, unhealthy
+from gramvec.server.errors import HttpError, not_reloaded, reload_under_way, shorten, unhealthy
 from gramvec.server.settings import Settings, aliases_of
 from gramvec.server.state.background import in_background
 from gramvec.server.state.memory_budget import MemoryBudget
@@ -30,7 +30,7 @@ from gramvec.server.state.models import (
     label_of,
     load_models,
     open_attached,
-    reopened,
+    reopen_models,
 )
 from gramvec.server.state.token_ids import open_encodings
 from gramvec.server.telemetry.logs import NO_USER_TEXT
@@ -142,7 +142,7 @@ class Service:
         A failure is kept in `failure`.
         """
         try:
-            embedders, attached = await in_background(self._loaded, unwanted=lambda late: close_but(late[0], ()))
+            embedders, attached = await in_background(self._load, unwanted=lambda late: close_but(late[0], ()))
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
@@ -154,7 +154,7 @@ class Service:
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
-    def _loaded(self) -> tuple[list[Embedder], list[Attached]]:
+    def _load(self) -> tuple[list[Embedder], list[Attached]]:
         embedders = load_models(self.settings, self._tell)
         try:
             return embedders, open_attached(self.settings, embedders, self._tell)
@@ -181,14 +181,14 @@ class Service:
         if self._renewal is not None:
             raise reload_under_way()
         task = self._renewal = asyncio.create_task(self._renew())
-        task.add_done_callback(self._renewed)
+        task.add_done_callback(self._renew_later)
         # Whoever asked may go away; what was begun is brought to its end.
         await asyncio.wait([task])
         if task.cancelled():
             raise unhealthy(self.last_words)
         return task.result()
 
-    def _renewed(self, task: asyncio.Task[Reloaded]) -> None:
+    def _renew_later(self, task: asyncio.Task[Reloaded]) -> None:
         self._renewal = None
         if not task.cancelled():
             task.exception()  # known to be looked at: nobody may be left who asked
@@ -199,7 +199,7 @@ class Service:
         patience = self.settings.reload_timeout_seconds
         try:
             found, attached = await in_background(
-                lambda: reopened(self.settings, serving, before),
+                lambda: reopen_models(self.settings, serving, before),
                 seconds=patience,
                 unwanted=lambda late: close_but(late[0], serving),
             )
@@ -307,7 +307,7 @@ class Service:
         if served is None:
             known = [*self.models, *self.aliases]
             names, are = ", ".join(map(repr, known)), "is" if len(known) == 1 else "are"
-            message = f"model {shortened(model or '')!r} is not served here; {names} {are}"
+            message = f"model {shorten(model or '')!r} is not served here; {names} {are}"
             raise HttpError(404, "not_found", message, param="model", code="model_not_found")
         return served
 
@@ -320,11 +320,11 @@ class Service:
 
     def admit_index(self, name: str | None = None) -> Attached:
         """Return the index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
-        return _named(self.indexes, name, INDEX)
+        return _find_named(self.indexes, name, INDEX)
 
     def admit_head(self, name: str | None = None) -> Attached:
         """Return the head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
-        return _named(self.heads, name, HEAD)
+        return _find_named(self.heads, name, HEAD)
 
     async def document(self, make: Callable[[], bytes]) -> bytes:
         """Return the OpenAPI document, which the first call makes."""
@@ -344,13 +344,13 @@ class Service:
         self.process.failed(reason)
 
 
-def _named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
+def _find_named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
     found = next(iter(served.values()), None) if name is None else served.get(name)
     if found is None:
         started = f"--{kind.name} NAME={'FOLDER' if kind.name == 'index' else 'FILE'}"
         if not served:
             raise HttpError(404, "not_found", f"this service has no {kind.name}; start it with {started}")
         are = ", ".join(map(repr, served))
-        what = f"no {kind.name} {shortened(name or '')!r} is served here, {are} is"
+        what = f"no {kind.name} {shorten(name or '')!r} is served here, {are} is"
         raise HttpError(404, "not_found", f"{what}; name that one, or start the service with {started}")
     return found

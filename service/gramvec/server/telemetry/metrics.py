@@ -251,7 +251,7 @@ def _doubles(*values: float) -> memoryview[float]:
     return memoryview(array("d", values))
 
 
-def exposed(rows: MetricRows) -> Iterator[Metric]:
+def expose(rows: MetricRows) -> Iterator[Metric]:
     """Yield the families of all workers as prometheus_client has them."""
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
     from prometheus_client.utils import floatToGoString
@@ -275,7 +275,7 @@ def exposed(rows: MetricRows) -> Iterator[Metric]:
         yield GaugeMetricFamily(name, text, number)
 
 
-def exposed_processes(rows: MetricRows, *, labeled: bool) -> Iterator[Metric]:
+def expose_processes(rows: MetricRows, *, labeled: bool) -> Iterator[Metric]:
     """Yield memory, CPU time and open files of each worker, with its number where there are several."""
     from prometheus_client.process_collector import ProcessCollector
 

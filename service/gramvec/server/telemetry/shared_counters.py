@@ -51,7 +51,7 @@ class SharedCounters:
         """Write to this part from now on; its last writer must have ended."""
         self._part = part
         self.numbers = self._numbers(part)
-        self._rows = dict(self._named(part))
+        self._rows = dict(self._name_rows(part))
         if not self.numbers[NUMBERS_USED]:
             self.numbers[NUMBERS_USED] = HEAD + WASTE
 
@@ -79,14 +79,14 @@ class SharedCounters:
         """Yield the part, the name and the current numbers of every row of every part."""
         for part in range(self._parts):
             numbers = self._numbers(part)
-            for key, (start, width) in self._named(part):
+            for key, (start, width) in self._name_rows(part):
                 yield part, key, numbers[start : start + width].tolist()
 
     def _numbers(self, part: int) -> memoryview[float]:
         start = part * PART_BYTES
         return self._bytes[start : start + 8 * NUMBERS].cast("d")
 
-    def _named(self, part: int) -> Iterator[tuple[Key, Row]]:
+    def _name_rows(self, part: int) -> Iterator[tuple[Key, Row]]:
         offset = part * PART_BYTES + 8 * NUMBERS
         names = bytes(self._bytes[offset : offset + int(self._numbers(part)[NAMES_USED])])
         start = HEAD + WASTE
