@@ -37,7 +37,7 @@ def dedupe(
     Args:
         rows: texts, any iterable of str; or a table: an iterable of dicts, a dict of lists, or a frame of pandas,
             polars or pyarrow. None, NaN and pandas.NA are "".
-        on: the compared columns, at most 16; None for all of them but `id` as one text.
+        on: the compared columns, at most 16; None for all of them but `id`.
         id: a column that names the rows, and is not compared unless `on` has it.
         by: "letters" for the probability that two rows are the same thing, by their words, numbers and letters, as
             `match` has it; "meaning" for the cosine of a model's vectors.
@@ -105,8 +105,6 @@ def _columns(
     if len({len(column) for column in read.values()}) > 1:
         raise InputError("the columns of the table have different lengths", field="rows")
     columns = [read[name] for name in dict.fromkeys(wanted)]
-    if on is None:
-        columns = [[" ".join(filter(None, row)) for row in zip(*columns, strict=True)]]
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
     return columns, ids, cells
