@@ -354,12 +354,15 @@ def test_all_columns_and_rows_without_a_match(tmp_path: Path) -> None:
     assert lines[2] == "2,,,sony bravia,,,,"
     done = gramvec_command("match", *options, "--unmatched", "--columns", "all", "--format", "jsonl")
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    names = ["left_id", "right_id", "score", "left_left_id", "left_name", "left_score", "right_right_id", "right_name"]
+    names = ["left_id", "right_id", "score", "left_name", "left_score", "right_name"]
     assert list(found[0]) == [*names, "color"]
     assert [(row["left_name"], row["left_score"], row["color"]) for row in found] == [
         ("canon powershot sd1100", "5", "red"), ("sony bravia", "6", None), (None, None, ""),
     ]  # fmt: skip
     assert found[2]["left_id"] is None and found[2]["right_id"] == "7" and found[1]["score"] is None
+    done = gramvec_command("match", *options, "--columns", "all", "--id", "none")
+    header = done.stdout.decode().splitlines()[0].split(",")
+    assert header[3:] == ["left_left_id", "left_name", "left_score", "right_right_id", "right_name", "color"]
     done = gramvec_command("match", left, left, "--on", "name", "--unmatched", "--columns", "all")
     assert [line[:3] for line in done.stdout.splitlines()[1:]] == [b"1,,", b"2,,"]
     done = gramvec_command("match", "-", right, "--left-format", "csv", "--columns", "all", stdin=left.read_bytes())

@@ -35,7 +35,7 @@ class MatchTable:
         ids: the id of each row, as text.
         columns: the text of each row by column, "" where it has none.
         numbers: the line of each row, see TableRow.
-        names: all columns of the file, in its order.
+        names: all columns of the file but that of the ids, in its order.
     """
 
     name: str
@@ -88,10 +88,12 @@ def read_table(
         raise InputError(f"{path}: has no rows; nothing can be matched")
     if numbered or (id_column is None and "id" not in found.found):
         ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+        others = [*found.found]
     else:
         ids = found.values[id_column or "id"]
+        others = [name for name in found.found if name != (id_column or "id")]
         _check_ids(found, ids)
-    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, [*found.found])
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others)
 
 
 def _check_ids(table: Columns, ids: Sequence[str]) -> None:

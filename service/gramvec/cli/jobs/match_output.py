@@ -120,7 +120,7 @@ def add_columns(
     Args:
         records: what `records_of` gives.
         found: the pairs of rows that it was given.
-        names: the columns of both tables.
+        names: the columns of both tables but those of the ids.
         sides: the values of the rows of both tables, by row.
     """
     fixed = ("left_id", "right_id", "score", *EXPLAINED)
