@@ -38,6 +38,7 @@ def test_tables_of_every_kind(kind: str) -> None:
     assert (found.pairs.left.tolist(), found.pairs.right.tolist()) == ([0, 1], [2, 3])
     assert (found.groups, found.kept.tolist(), found.empty) == ([[0, 2], [1, 3]], [0, 1, 4, 5], 2)
     assert found.ids == ["1", "2", "3", "4", "5", "6"]
+    assert repr(found) == f"DuplicateRows(6 rows, 4 kept, 2 empty, threshold {found.threshold:.3f})"
     complete = gramvec.dedupe(kinds()[kind], on="name", keep="complete")
     assert complete.kept.tolist() == [0, 3, 4, 5]
     # All columns but the ids.

@@ -56,7 +56,7 @@ def distinct_rows(columns: Sequence[Sequence[str]]) -> DistinctRows:
     return DistinctRows([[row[at] for row in places] for at in range(len(columns))], of_row)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DuplicateRows:
     """Duplicates among the n rows of a table; rows are numbers from 0.
 
@@ -71,6 +71,15 @@ class DuplicateRows:
     likely: LikelyPairs
     stays: Int64s
     ids: list[Any] | None = None
+
+    def __repr__(self) -> str:
+        rows, kept = len(self.stays), len(self.kept)
+        return f"DuplicateRows({rows:,} rows, {kept:,} kept, {self.empty:,} empty, threshold {self.threshold:.3f})"
+
+    @property
+    def threshold(self) -> float:
+        """The lowest score of a pair, given or from the data."""
+        return self.likely.threshold
 
     @property
     def kept(self) -> Int64s:
