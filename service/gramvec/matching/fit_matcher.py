@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError, import_extra
-from gramvec.matching.features import PairFeatures, PairValues, TablePair
+from gramvec.matching.features import LIKELY, PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import MatchWatch, unwatched
+from gramvec.matching.match_tables import threshold_of
 from gramvec.matching.matcher import (
     BoostedTrees,
     LabelReport,
@@ -31,7 +32,12 @@ FEWEST, FEWEST_ROWS = 10, FOLDS
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
-STRENGTH = 0.3
+# Of a logistic regression: it weighs what draws the coefficients to those of the pair model alone.
+PULL = 20.0
+STEPS, TOLERANCE = 50, 1e-9
+# Of fewer labels, only a logistic regression is learned, and the threshold is that of the highest F1 that its
+# probabilities promise for some of the candidates: labels that a person was asked for are not drawn evenly.
+MANY_LABELS, ASKED_CANDIDATES = 200, 100_000
 # More than the rounding errors of these sums and scikit-learn's.
 CLOSE = 1e-6
 
@@ -63,7 +69,9 @@ def fit_matcher(
     def watched(done: int) -> None:
         watch("comparing pairs", done, len(labels.match))
 
-    classifier, threshold, report = learn(pair.features(labels.left, labels.right, watched), labels)
+    few = len(labels.match) < MANY_LABELS
+    candidates = _some_candidates(pair) if few else None
+    classifier, threshold, report = learn(pair.features(labels.left, labels.right, watched), labels, candidates)
     top = None if pair.same else top_of(labels)
     return LearnedMatcher(tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top, report)
 
@@ -77,25 +85,44 @@ def top_of(labels: PairLabels) -> int | None:
     return None if np.count_nonzero(matches > 1) * SEVERAL > len(matches) else 1
 
 
-def learn(features: PairFeatures, labels: PairLabels) -> tuple[PairClassifier, float, LabelReport]:
+def _some_candidates(pair: TablePair) -> PairFeatures:
+    found = pair.candidates()
+    some = slice(None, None, max(1, -(-len(found.left) // ASKED_CANDIDATES)))
+    return pair.features(found.left[some], found.right[some])
+
+
+def learn(
+    features: PairFeatures, labels: PairLabels, candidates: PairFeatures | None = None
+) -> tuple[PairClassifier, float, LabelReport]:
     """Return (classifier, threshold, report) for the features of the labeled pairs, float32[p, f].
 
     Left rows are dealt to five parts, of which one is held out. The kind of classifier and the threshold are chosen on
     the others, by F1 of cross-validated scores, and what they learn is scored on the held-out part. The returned
     classifier is fitted on all five. The result is deterministic.
+
+    With `candidates`, the features of unlabeled pairs, float32[n, f], it is a logistic regression, and the threshold is
+    that of the highest F1 that it expects for them.
     """
     part = _parts(labels)
     held = part == 0
     rest = np.flatnonzero(~held)
-    scores = {kind: _cross_validated(kind, features[rest], labels.match[rest], part[rest]) for kind in _FITS}
-    thresholds = {kind: best_threshold(score, labels.match[rest]) for kind, score in scores.items()}
-    kind = max(thresholds, key=lambda one: thresholds[one][1])
-    threshold = thresholds[kind][0]
-    tried = _FITS[kind](features[rest], labels.match[rest])
-    positive = tried.probabilities(features[held]) >= threshold
+    if candidates is None:
+        scores = {kind: _cross_validated(kind, features[rest], labels.match[rest], part[rest]) for kind in _FITS}
+        thresholds = {kind: best_threshold(score, labels.match[rest]) for kind, score in scores.items()}
+        kind = max(thresholds, key=lambda one: thresholds[one][1])
+    else:
+        kind = next(iter(_FITS))
+    tried, fitted = (_FITS[kind](features[rows], labels.match[rows]) for rows in (rest, slice(None)))
+    if candidates is None:
+        threshold = held_threshold = thresholds[kind][0]
+    else:
+        held_threshold, threshold = (
+            threshold_of(one.probabilities(candidates).astype(np.float32)) for one in (tried, fitted)
+        )
+    positive = tried.probabilities(features[held]) >= held_threshold
     counts = len(labels.match), int(labels.match.sum()), int(held.sum()), int(labels.match[held].sum())
     report = LabelReport(kind, *counts, *precision_recall_f1(positive, labels.match[held]))
-    return _FITS[kind](features, labels.match), threshold, report
+    return fitted, threshold, report
 
 
 def check_enough(labels: PairLabels) -> None:
@@ -173,13 +200,25 @@ def _cross_validated(kind: str, features: PairFeatures, match: NDArray[np.bool_]
 
 
 def _logistic(features: PairFeatures, match: NDArray[np.bool_]) -> LinearClassifier:
+    """Fit a logistic regression by Newton's method. Its coefficients are drawn to those of the pair model alone."""
     wide = features.astype(np.float64)
-    scales = wide.std(axis=0)
+    means, scales = wide.mean(axis=0), wide.std(axis=0)
     scales[scales < 1e-9] = 1.0
-    means = wide.mean(axis=0)
-    fitted = scikit_learn("linear_model").LogisticRegression(C=STRENGTH, max_iter=1000)
-    fitted.fit((wide - means) / scales, match)
-    return LinearClassifier(means, scales, fitted.coef_[0].astype(np.float64), float(fitted.intercept_[0]))
+    means[LIKELY], scales[LIKELY] = 0.0, 1.0
+    columns = np.column_stack([(wide - means) / scales, np.ones(len(wide))])
+    prior = np.zeros(columns.shape[1])
+    prior[LIKELY] = 1.0
+    pull = np.append(np.full(wide.shape[1], PULL), PULL / 20)
+    found = prior.copy()
+    for _ in range(STEPS):
+        probabilities = 1 / (1 + np.exp(-np.clip(columns @ found, -30, 30)))
+        slope = columns.T @ (probabilities - match) + pull * (found - prior)
+        curve = (columns.T * (probabilities * (1 - probabilities))) @ columns + np.diag(pull)
+        step = np.linalg.solve(curve, slope)
+        found -= step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
+        if float(np.abs(step).max()) < TOLERANCE:
+            break
+    return LinearClassifier(means, scales, found[:-1], float(found[-1]))
 
 
 def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
