@@ -159,6 +159,7 @@ def test_a_kill_loses_no_answer_and_a_second_person_is_told(folder: Path) -> Non
 @pytest.mark.slow
 def test_control_c_says_how_to_go_on(folder: Path) -> None:
     with review(folder, "left.csv", "--on", "name") as running:
+        running.state()  # the server is there, with its handlers of signals
         running.send_signal(signal.SIGINT)
         running.end()
         assert running.returncode == 130

@@ -178,8 +178,8 @@ def _serve(session: ReviewSession, port: int, labels: Path) -> None:
 
     with closing(session):
         server = ReviewServer(session, port)
-        click.echo(f"Open {server.address} in a browser of this machine. Control-C stops; answers stay.", err=True)
         with suppress(KeyboardInterrupt):
+            click.echo(f"Open {server.address} in a browser of this machine. Control-C stops; answers stay.", err=True)
             server.run()
         if session.finished is None:
             click.echo(f"stopped; the answers are in {labels}: the same command goes on with them", err=True)
