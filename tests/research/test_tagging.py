@@ -26,8 +26,8 @@ from gramvec_research.tagging import (
     Tagging,
     TaggingObjective,
     Treebank,
-    learned_tagger,
-    sized,
+    learn_tagger,
+    resize,
     treebank,
     with_capitals,
 )
@@ -234,7 +234,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> ExperimentInputs:
 
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "charLSTM"])
 def test_each_encoder_learns_the_tags_of_words_and_of_places(inputs: ExperimentInputs, name: str) -> None:
-    found = learned_tagger(inputs, name, ENCODINGS[name], 30, 1)
+    found = learn_tagger(inputs, name, ENCODINGS[name], 30, 1)
     usual = treebank(inputs.tagged or Path()).commonest(treebank(inputs.tagged or Path()).scored)
     assert found.scored > usual + 5
     assert len(found.curve) == 30
@@ -242,16 +242,16 @@ def test_each_encoder_learns_the_tags_of_words_and_of_places(inputs: ExperimentI
 
 
 def test_the_same_seed_gives_the_same_tagger_and_another_another(inputs: ExperimentInputs, tmp_path: Path) -> None:
-    first = learned_tagger(inputs, CHARAGRAM, sized(100, (2, 3)), 2, 1)
-    assert learned_tagger(replace(inputs, work=tmp_path), CHARAGRAM, sized(100, (2, 3)), 2, 1) == first
-    assert learned_tagger(inputs, CHARAGRAM, sized(100, (2, 3)), 2, 2) != first
+    first = learn_tagger(inputs, CHARAGRAM, resize(100, (2, 3)), 2, 1)
+    assert learn_tagger(replace(inputs, work=tmp_path), CHARAGRAM, resize(100, (2, 3)), 2, 1) == first
+    assert learn_tagger(inputs, CHARAGRAM, resize(100, (2, 3)), 2, 2) != first
 
 
 def test_a_tagger_is_learned_once(inputs: ExperimentInputs) -> None:
-    learned_tagger(inputs, "once", sized(5, (2,)), 1, 1)
+    learn_tagger(inputs, "once", resize(5, (2,)), 1, 1)
     (path,) = (inputs.work / "taggers").glob("once-*")
     path.write_text('{"curve": [1.0], "scored": 2.0, "other": null, "parameters": 3}')
-    assert learned_tagger(inputs, "once", sized(5, (2,)), 1, 1).scored == 2.0
+    assert learn_tagger(inputs, "once", resize(5, (2,)), 1, 1).scored == 2.0
 
 
 def test_the_tag_that_a_word_had_most_often_by_hand() -> None:

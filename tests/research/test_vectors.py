@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gramvec.errors import InputError
 from gramvec_research import vectors as cooccurrence
-from gramvec_research.vectors import SquaredNorm, count_cooccurrences, squared_norm, squared_norm_vectors
+from gramvec_research.vectors import SquaredNorm, count_cooccurrences, learn_squared_norm, squared_norm
 from gramvec_training.readers.vectors import read_vectors
 from training_support import research as call
 from training_support import sentence
@@ -111,11 +111,11 @@ def test_words_that_stand_alike_become_alike() -> None:
     near = [["sky", "shines", "night"], ["eats", "sleeps", "barks"]]
     texts = [[str(rng.choice(kinds[one])), *map(str, rng.choice(near[one], 3))] for one in rng.integers(0, 2, 2000)]
     found = count_cooccurrences(texts, window=4)
-    vectors, losses = squared_norm_vectors(found.pairs, SquaredNorm(dimension=8, epochs=200))
+    vectors, losses = learn_squared_norm(found.pairs, SquaredNorm(dimension=8, epochs=200))
     assert losses[-1] < losses[0] / 10
     unit = dict(zip(found.words, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), strict=True))
     assert unit["sun"] @ unit["moon"] > unit["sun"] @ unit["dog"] + 0.3
-    again, _ = squared_norm_vectors(found.pairs, SquaredNorm(dimension=8, epochs=200))
+    again, _ = learn_squared_norm(found.pairs, SquaredNorm(dimension=8, epochs=200))
     assert again.tobytes() == vectors.tobytes()
 
 

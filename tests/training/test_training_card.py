@@ -17,9 +17,9 @@ from gramvec.explain.neighbors import nearest_words_of
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluate import card as bundle_card
-from gramvec_training.evaluate.backend import Typos, evaluate_models, served_model
+from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluate.card import Candidates, assess, renew
-from gramvec_training.evaluate.similarity import candidate_words, find_sets, listed_words
+from gramvec_training.evaluate.similarity import candidate_words, find_sets, read_words
 from gramvec_training.export.adapt import add_lexical
 from training_support import call, export_table, sentence
 
@@ -94,7 +94,7 @@ def test_candidates_are_the_words_of_the_models_and_of_the_sets(bundle: Path, se
     found, _ = find_sets([sets])
     assert candidate_words([gramvec.load(bundle, device="cpu")], found) == [*WORDS, "zzz"]
     (tmp_path / "freq.txt").write_text("rare 1\nthe 9\n42 7\nx 5\n-ish 5\nwell-known 5\n")
-    assert listed_words(tmp_path / "freq.txt") == ["the", "well-known", "rare"]
+    assert read_words(tmp_path / "freq.txt") == ["the", "well-known", "rare"]
 
 
 def test_the_card_holds_what_the_bundle_scores(bundle: Path, sets: Path, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_card_holds_what_the_bundle_scores(bundle: Path, sets: Path, tmp_pat
     evaluation = embedder.manifest.provenance["evaluation"]
     assert "scores" not in embedder.manifest.provenance
     typos = Typos((50, 100), {"north": ["nroth"]})
-    report = evaluate_models([served_model(embedder)], ["m"], find_sets([sets])[0], typos)["m"]
+    report = evaluate_models([serve_model(embedder)], ["m"], find_sets([sets])[0], typos)["m"]
     for key in ("tasks", "notes", "coverage", "typos"):
         assert evaluation[key] == report[key]
     assert list(evaluation["typos"]["50"]) == ["sts"]

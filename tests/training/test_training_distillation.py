@@ -16,7 +16,7 @@ from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
 from gramvec_training.sections import TextSource
-from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, projected
+from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, project_vectors
 from training_support import call, export_table, words_teach
 
 
@@ -38,7 +38,7 @@ def test_the_projection_keeps_the_leading_axes() -> None:
     np.testing.assert_allclose(np.abs(projection.axes), [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]], atol=0.05)
     assert projection.kept == pytest.approx(1.0, abs=1e-6)
     np.testing.assert_allclose(
-        projected(torch.from_numpy(vectors), projection.on(torch.device("cpu"))).norm(dim=1).numpy(), 1, rtol=1e-5
+        project_vectors(torch.from_numpy(vectors), projection.on(torch.device("cpu"))).norm(dim=1).numpy(), 1, rtol=1e-5
     )
     assert principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
 

@@ -17,7 +17,7 @@ import gramvec
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
 from gramvec_training.evaluate import backend as comparison
-from gramvec_training.evaluate.backend import Cosines, ModelForTexts, Typos, fixed, nearest_rows, served_model, unit
+from gramvec_training.evaluate.backend import Cosines, ModelForTexts, Typos, fix_model, nearest_rows, serve_model, unit
 from gramvec_training.evaluate.baselines import installed_peers, of_scored, open_peer
 from gramvec_training.evaluate.classification import learn_classes, logistic_regression, read_classification_set
 from gramvec_training.evaluate.matching import (
@@ -44,7 +44,7 @@ def counts(texts: Sequence[str]) -> np.ndarray:
     return unit(np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float64).reshape(-1, 26))
 
 
-BY_LETTERS = fixed(counts)
+BY_LETTERS = fix_model(counts)
 
 
 # Comparison
@@ -378,7 +378,7 @@ class Asked:
             self.texts.append(list(texts))
             return counts(texts)
 
-        return fixed(encode)
+        return fix_model(encode)
 
 
 def test_only_one_side_is_misspelt(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_only_one_side_is_misspelt(tmp_path: Path) -> None:
 
 
 def test_bundles_are_asked_as_they_are_served(embedder: gramvec.Embedder) -> None:
-    model = of_scored(served_model(embedder))([])
+    model = of_scored(serve_model(embedder))([])
     texts = ["a dog runs", "the dog is running", "x" * 200_000, ""]  # too long, and empty
     assert model.pairs(texts[:1], texts[1:2]) == pytest.approx(
         embedder.pair_similarity(texts[:1], texts[1:2]), abs=1e-6

@@ -16,7 +16,7 @@ from gramvec_training.objectives.ngram_weights import (
     TextPairs,
     _Adam,
     first_weights,
-    learned_weights,
+    learn_weights,
     pair_cosines,
 )
 from gramvec_training.readers.pairs import holds_labels, read_labeled_pairs
@@ -85,7 +85,7 @@ def test_the_gradient_of_a_step_is_that_of_the_loss(monkeypatch: pytest.MonkeyPa
         return step(self, values, gradient)
 
     monkeypatch.setattr(_Adam, "step", spied)
-    learned_weights(counts, pairs)
+    learn_weights(counts, pairs)
     start = np.log(first_weights(counts))
 
     def loss(logs: np.ndarray) -> float:  # type: ignore[type-arg]
@@ -103,7 +103,7 @@ def test_learned_weights_tell_pairs_apart_that_they_have_not_seen() -> None:
     rows = cameras()
     counts, pairs, _ = counted(rows)
     seen, unseen = np.arange(0, 80), np.arange(80, 120)
-    learned = learned_weights(counts, pairs.of(seen))
+    learned = learn_weights(counts, pairs.of(seen))
     before, after = (pair_cosines(counts, one, pairs.of(unseen)) for one in (first_weights(counts), learned))
     labels = pairs.labels[unseen] == 1
 
@@ -111,7 +111,7 @@ def test_learned_weights_tell_pairs_apart_that_they_have_not_seen() -> None:
         return float((cosines[labels].mean() - cosines[~labels].mean()) / cosines.std())
 
     assert margin(after) > margin(before)
-    assert learned.tobytes() == learned_weights(counts, pairs.of(seen)).tobytes()
+    assert learned.tobytes() == learn_weights(counts, pairs.of(seen)).tobytes()
 
 
 def test_scores_are_learned_by_their_order() -> None:
@@ -119,7 +119,7 @@ def test_scores_are_learned_by_their_order() -> None:
     counts, pairs, _ = counted(rows, binary=False)
     before, after = (
         np.corrcoef(pair_cosines(counts, one, pairs), pairs.labels)[0, 1]
-        for one in (first_weights(counts), learned_weights(counts, pairs))
+        for one in (first_weights(counts), learn_weights(counts, pairs))
     )
     assert after > before
     cosines = pair_cosines(counts, first_weights(counts), pairs)

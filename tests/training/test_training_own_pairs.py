@@ -22,11 +22,11 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config
 from gramvec_training.data.sampling import HeldOut, read_held_out, read_kept
-from gramvec_training.data.vocabulary import extended_vocabulary
+from gramvec_training.data.vocabulary import extend_vocabulary
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.evaluate.tasks import report, retrieval
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.runs.warm_start import begin_from, continued_encoder, read_start, started_table
+from gramvec_training.runs.warm_start import begin_from, continue_encoder, read_start, start_table
 from gramvec_training.sections import DataSet
 from training_support import call, export_table, refused_before_torch, sentence
 
@@ -101,7 +101,7 @@ def test_new_rows_come_after_the_bundles_within_the_limits(tmp_path: Path) -> No
     texts = ["dog", "dog", "dog", "man", "fox fox fox fox", "cow"]
 
     def added(**limits: Any) -> list[tuple[str, str, int]]:
-        entries = extended_vocabulary(Start(bundle=tmp_path, **limits), known, texts, BOTH).entries()
+        entries = extend_vocabulary(Start(bundle=tmp_path, **limits), known, texts, BOTH).entries()
         assert entries[: len(known)] == known.entries()
         return [(entry.kind, entry.text, entry.count) for entry in entries[len(known) :]]
 
@@ -120,7 +120,7 @@ def test_new_characters_stop_where_the_keys_are_full() -> None:
     known = Vocabulary.build([Entry("ngram", "".join(letters[at : at + 6]), 1) for at in range(0, 1018, 6)])
     texts = ["".join(letters[5:-1:-1]) + "".join(letters[:6]), "abcdef abcdef"]
     left = 1023 - len(known.alphabet)
-    found = extended_vocabulary(Start(bundle=Path(), min_count=1), known, texts, spec)
+    found = extend_vocabulary(Start(bundle=Path(), min_count=1), known, texts, spec)
     assert len(found.alphabet) <= 1023
     assert 0 < len(found.alphabet) - len(known.alphabet) <= left
     assert len(found) > len(known)
@@ -129,17 +129,17 @@ def test_new_characters_stop_where_the_keys_are_full() -> None:
 def test_the_unknown_words_row_stays_last_and_new_words_begin_with_it(tmp_path: Path) -> None:
     folder, table, _ = bundle(tmp_path / "m", WORDS, pooling="mean")
     started = read_start(Start(bundle=folder))
-    vocabulary = extended_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], WORDS)
+    vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], WORDS)
     assert [entry.text for entry in vocabulary.entries()] == ["a", "man", "car", "buys", "dog", ""]
     assert vocabulary.unknown_row == 5
-    np.testing.assert_array_equal(started_table(started, vocabulary, 1), table[[0, 1, 2, 3, 4, 4]])
+    np.testing.assert_array_equal(start_table(started, vocabulary, 1), table[[0, 1, 2, 3, 4, 4]])
 
 
 def test_new_ngrams_begin_small_and_by_the_seed(tmp_path: Path) -> None:
     folder, table, _ = bundle(tmp_path / "m")
     started = read_start(Start(bundle=folder))
-    vocabulary = extended_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
-    first, again, other = (started_table(started, vocabulary, seed) for seed in (1, 1, 2))
+    vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
+    first, again, other = (start_table(started, vocabulary, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first[: len(table)], table)
     new = first[len(table) :]
     bound = (6 / (len(vocabulary) + 8)) ** 0.5
@@ -150,8 +150,8 @@ def test_new_ngrams_begin_small_and_by_the_seed(tmp_path: Path) -> None:
 def test_training_begins_with_the_vectors_of_the_bundle(tmp_path: Path) -> None:
     folder, _, _ = bundle(tmp_path / "m", activation="tanh", bias=True, precision="int8")
     started = read_start(Start(bundle=folder))
-    vocabulary = extended_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
-    encode = encoder_function(continued_encoder(started, 1, vocabulary), Featurizer(BOTH, vocabulary))
+    vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
+    encode = encoder_function(continue_encoder(started, 1, vocabulary), Featurizer(BOTH, vocabulary))
     served = gramvec.load(folder, device="cpu").raw(TEXTS).vectors
     np.testing.assert_allclose(encode(TEXTS), served, atol=1e-6)
 

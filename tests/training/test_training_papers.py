@@ -26,7 +26,7 @@ from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import PairObjective, choose_negatives, mega_batch_negatives
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.run_dir import Begun
-from gramvec_training.runs.warm_start import begun_encoder
+from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import BagSettings
 from training_support import research
 
@@ -212,7 +212,7 @@ def test_the_unknown_word_begins_with_its_own_vector(tmp_path: Path) -> None:
     config = words_config()
     vocabulary = vocabulary_in(tmp_path, config)
     (tmp_path / "v.txt").write_text("dog 1 2\nUUUNKKK 7 8\n")
-    table = begun_encoder(config, None, 1, vocabulary, tmp_path).table
+    table = begin_encoder(config, None, 1, vocabulary, tmp_path).table
     assert table[vocabulary.unknown_row].tolist() == [7, 8]
     assert table[0].tolist() != [7, 8]
 

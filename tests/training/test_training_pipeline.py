@@ -21,7 +21,7 @@ from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import Begun, begin_run, load_run
-from gramvec_training.runs.warm_start import begun_encoder
+from gramvec_training.runs.warm_start import begin_encoder
 
 PAIRS = "cat\tkitten\ncat\tdog\nqqq\tzzz\ncat\tdog\n"
 
@@ -115,23 +115,23 @@ def test_word_vectors_replace_the_first_values_of_the_words_they_know(data: Path
     (data / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     vocabulary = Vocabulary.build([Entry("word", text, 1) for text in ("cat", "kitten", "dog")])
     values = {**config().model.model_dump(), "vectors": "v.txt", "initial": 0.25}
-    table = begun_encoder(config(model=values), None, 1, vocabulary, data).table.detach().numpy()
+    table = begin_encoder(config(model=values), None, 1, vocabulary, data).table.detach().numpy()
     np.testing.assert_array_equal(table[[0, 2]], [[5, 6], [1, 2]])
     assert (np.abs(table[1]) <= 0.25).all()
     assert table[1].any()
 
     wide = config(model={**values, "dimension": 3})
     with pytest.raises(InputError, match=r"v\.txt: 2 dimensions and model\.dimension is 3"):
-        begun_encoder(wide, None, 1, vocabulary, data)
+        begin_encoder(wide, None, 1, vocabulary, data)
 
 
 def test_glorot_bounds_and_seeds(data: Path) -> None:
     vocabulary = Vocabulary.build([Entry("word", f"w{n}", 1) for n in range(400)])
-    table = begun_encoder(config(), None, 1, vocabulary, data).table.detach().numpy()
+    table = begin_encoder(config(), None, 1, vocabulary, data).table.detach().numpy()
     bound = (6 / 402) ** 0.5
     assert 0.95 * bound < np.abs(table).max() <= bound
-    assert table.tobytes() == begun_encoder(config(), None, 1, vocabulary, data).table.detach().numpy().tobytes()
-    assert table.tobytes() != begun_encoder(config(), None, 2, vocabulary, data).table.detach().numpy().tobytes()
+    assert table.tobytes() == begin_encoder(config(), None, 1, vocabulary, data).table.detach().numpy().tobytes()
+    assert table.tobytes() != begin_encoder(config(), None, 2, vocabulary, data).table.detach().numpy().tobytes()
 
 
 def test_a_bag_by_hand() -> None:

@@ -18,7 +18,7 @@ from gramvec.errors import InputError
 from gramvec_training.config import parse_config
 from gramvec_training.encoders import char_cnn
 from gramvec_training.encoders.base import LONGEST, Encoder, Steps
-from gramvec_training.encoders.build import build_encoder, restored_encoder
+from gramvec_training.encoders.build import build_encoder, restore_encoder
 from gramvec_training.encoders.recurrent import lstm, rnn
 from gramvec_training.sections import EncoderSettings
 
@@ -197,7 +197,7 @@ def test_a_leaf_of_rows_gives_what_the_table_gives(values: dict[str, Any], refer
 def test_an_encoder_is_stored_and_restored(values: dict[str, Any], reference: Callable[..., Doubles]) -> None:
     encoder = made(values).float()
     chosen: Any = TypeAdapter(EncoderSettings).validate_python(values)
-    again = restored_encoder(chosen, encoder.arrays(), encoder.dimension)
+    again = restore_encoder(chosen, encoder.arrays(), encoder.dimension)
     ids, offsets = bags(LENGTHS)
     assert torch.equal(encoder(ids, offsets), again(ids, offsets))
     assert encoder.parameter_counts() == {name: array.size for name, array in encoder.arrays().items()}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gramvec.errors import InputError
 from gramvec_research.answers import read_scored
 from gramvec_training.readers.labels import Labeled, read_labeled
-from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.pairs import read_groups, read_pairs, read_ppdb
 
 PAIRS = [("cars", "vehicles"), ("buy", "purchase")]
@@ -41,7 +41,7 @@ def test_utf_16_is_refused_in_one_sentence(tmp_path: Path, name: str, encoding: 
 def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     for data in (b"PK\x03\x04\x14\x00\x06\x00", b"\x7fELF\x02\x01\x01\x00", b"PAR1\x15\x04\x15\x00"):
         with pytest.raises(InputError, match=r"a\.tsv: not a text file, byte \d is zero; give UTF-8"):
-            list(numbered_lines(write(tmp_path / "a.tsv", data)))
+            list(number_lines(write(tmp_path / "a.tsv", data)))
 
 
 def test_a_line_of_more_than_16_mib_is_skipped_or_refused(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_line_of_more_than_16_mib_is_skipped_or_refused(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="line 2: longer than 16 MiB"):
         read_groups(path, on_bad="refuse")
     with pytest.raises(InputError, match=r"line 2: longer than 16 MiB; split it"):
-        list(numbered_lines(path))
+        list(number_lines(path))
 
 
 def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:

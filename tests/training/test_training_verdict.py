@@ -11,7 +11,7 @@ from scipy.stats import pearsonr
 from gramvec_training.data.sampling import HeldOut
 from gramvec_training.evaluate.matching import pair_scores, pair_verdict
 from gramvec_training.evaluate.tasks import reciprocal_ranks
-from gramvec_training.evaluate.verdict import counted, f1_of, groups_of, mean_of, pearson_of, sentence, verdict
+from gramvec_training.evaluate.verdict import count_values, f1_of, groups_of, mean_of, pearson_of, sentence, verdict
 from training_support import call
 
 
@@ -31,13 +31,13 @@ def test_one_pair_more_of_a_hundred_is_no_better_for_sure_and_ten_are() -> None:
     def said(more: int) -> dict[str, object]:
         after = before.copy()
         after[80 : 80 + more] = 1
-        return verdict("found", [counted(before), counted(after)], groups, mean_of)
+        return verdict("found", [count_values(before), count_values(after)], groups, mean_of)
 
     one, ten = said(1), said(10)
     assert (one["before"], one["after"], one["better"]) == (80.0, 81.0, False)
     assert (ten["after"], ten["better"]) == (90.0, True)
     assert sentence(ten).startswith("found: better, 80.0 before and 90.0 after, +10.0 (95 % interval +")
-    worse = verdict("found", [counted(before), counted(np.zeros(100))], groups, mean_of)
+    worse = verdict("found", [count_values(before), count_values(np.zeros(100))], groups, mean_of)
     assert "worse, 80.0 before and 0.0 after" in sentence(worse)
     assert said(10) == ten  # the same draws every time
 
@@ -45,10 +45,10 @@ def test_one_pair_more_of_a_hundred_is_no_better_for_sure_and_ten_are() -> None:
 def test_examples_of_one_group_are_one() -> None:
     before, after = np.zeros(100), np.zeros(100)
     after[:10] = 1
-    each = verdict("x", [counted(before), counted(after)], np.arange(100), mean_of)
+    each = verdict("x", [count_values(before), count_values(after)], np.arange(100), mean_of)
     assert each["better"]
     together = np.maximum(np.arange(100) - 9, 0)  # the ten are one group
-    assert not verdict("x", [counted(before), counted(after)], together, mean_of)["better"]
+    assert not verdict("x", [count_values(before), count_values(after)], together, mean_of)["better"]
 
 
 def test_groups_share_a_number_directly_or_through_others() -> None:

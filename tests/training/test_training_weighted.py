@@ -12,7 +12,7 @@ from gramvec import load
 from gramvec.errors import InputError
 from gramvec_training.config import parse_config
 from gramvec_training.encoders.bag import Weighted, folded
-from gramvec_training.encoders.build import build_encoder, restored_encoder
+from gramvec_training.encoders.build import build_encoder, restore_encoder
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import WeightedSettings
 from training_support import call
@@ -38,7 +38,7 @@ def test_it_begins_as_the_average_and_the_vectors_have_no_gradient() -> None:
     np.testing.assert_array_equal(vectors.detach(), [[2, 4.5]])
     (gradient,) = torch.autograd.grad(vectors[:, 0].sum(), [encoder.table])
     np.testing.assert_array_equal(gradient, [[0, 0, 0.5], [0, 0, 1.5]])
-    again = restored_encoder(settings, encoder.arrays(), 2)
+    again = restore_encoder(settings, encoder.arrays(), 2)
     assert torch.equal(again.table, encoder.table)
 
 

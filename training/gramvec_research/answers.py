@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec_training.evaluate.similarity import correlations
-from gramvec_training.readers.columns import SCORES, header_of, is_number, named_places, split_header, table_rows
+from gramvec_training.readers.columns import SCORES, find_places, header_of, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import LEFT, RIGHT
@@ -44,7 +44,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Ba
     header, rows = split_header(table_rows(path), path, SCORES, LEFT)
     places = _IN_ORDER
     if header is not None and len(header) >= len(places):
-        score, pair = named_places(header, SCORES, LEFT), named_places(header, LEFT, RIGHT)
+        score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)
         places = (score[0], *pair) if score and pair else _IN_ORDER
         names = [repr(header[place]) for place in places]
         bad.say(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")

@@ -14,9 +14,9 @@ import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, learned, listed, tasks_of
+from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, learn_run, list_values, tasks_of
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
-from gramvec_research.systems import COMPARED, LENGTHS, binned, longest, models_of
+from gramvec_research.systems import COMPARED, LENGTHS, bin_scores, longest, models_of
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.report import scores_over_steps
@@ -65,7 +65,7 @@ def word_curves(inputs: ExperimentInputs) -> ResultTable:
     ]
     others = {name: float(found[name][_LATE][1]) for name in ("charCNN", "charLSTM")}
     first = float(found["CHARAGRAM"][_EARLY][1])
-    seen = f"CHARAGRAM {first:.1f}; {listed(others)}"
+    seen = f"CHARAGRAM {first:.1f}; {list_values(others)}"
     claim = "CHARAGRAM after half an epoch is above the others after one"
     return ResultTable(tuple(rows), (Finding(claim, first > max(others.values()), seen),))
 
@@ -75,7 +75,7 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
     rows: list[ResultRow] = []
     mean: dict[str, float] = {}
     for name in _SYSTEMS:
-        records = [_learned(inputs, name, seed) for seed in inputs.seeds]
+        records = [_learn_run(inputs, name, seed) for seed in inputs.seeds]
         row: dict[str, str | float | None] = {"system": name}
         sets = [one["scores"]["tasks"] for one in records]
         for task, scores in sets[0].items():
@@ -88,7 +88,7 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
         "CHARAGRAM is above charLSTM and charCNN": best == "CHARAGRAM",
         "charLSTM is above charCNN": mean["charLSTM"] > mean["charCNN"],
     }
-    return ResultTable(tuple(rows), tuple(Finding(claim, holds, listed(mean)) for claim, holds in claims.items()))
+    return ResultTable(tuple(rows), tuple(Finding(claim, holds, list_values(mean)) for claim, holds in claims.items()))
 
 
 def filters(inputs: ExperimentInputs) -> ResultTable:
@@ -96,7 +96,7 @@ def filters(inputs: ExperimentInputs) -> ResultTable:
     found = {}
     for scale in _SCALES:
         changes = {} if scale == 1 else {"scale": scale}
-        records = [_learned(inputs, "charCNN", seed, **changes) for seed in inputs.seeds]
+        records = [_learn_run(inputs, "charCNN", seed, **changes) for seed in inputs.seeds]
         found[scale] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
     rows: tuple[ResultRow, ...] = tuple(
         {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in found.items()
@@ -106,7 +106,7 @@ def filters(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(rows, (Finding("more filters are better", rising, seen),))
 
 
-def _learned(inputs: ExperimentInputs, name: str, seed: int, **changes_of_encoder: float) -> dict[str, Any]:
+def _learn_run(inputs: ExperimentInputs, name: str, seed: int, **changes_of_encoder: float) -> dict[str, Any]:
     kind, features, encoder, changes = _SYSTEMS[name]
     initial = "glorot" if kind == "charagram-phrase" else "rows"
     settings = {
@@ -117,7 +117,7 @@ def _learned(inputs: ExperimentInputs, name: str, seed: int, **changes_of_encode
         "data": WORDS,
         "dev": {"sets": _word_sets(inputs), "every": "quarter"},
     }
-    return learned(inputs, f"words-{name.lower()}", settings, seed)[1]
+    return learn_run(inputs, f"words-{name.lower()}", settings, seed)[1]
 
 
 def _word_sets(inputs: ExperimentInputs) -> list[str]:
@@ -128,7 +128,7 @@ def _word_sets(inputs: ExperimentInputs) -> list[str]:
 
 def _curve(inputs: ExperimentInputs, name: str, seed: int) -> list[tuple[int, float]]:
     """Return (step, mean over tasks) each quarter."""
-    logged = scores_over_steps(_learned(inputs, name, seed), "spearman")
+    logged = scores_over_steps(_learn_run(inputs, name, seed), "spearman")
     whole = [curve for task, curve in logged.items() if "/" not in task]
     return [(points[0][0], float(np.mean([score for _, score in points]))) for points in zip(*whole, strict=True)]
 
@@ -190,7 +190,7 @@ def numbers_of_parameters(inputs: ExperimentInputs) -> ResultTable:
 
 def pairs_by_length(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 7: bins of the longer text's words."""
-    rows, scores = binned(inputs, "words", LENGTHS, longest)
+    rows, scores = bin_scores(inputs, "words", LENGTHS, longest)
     ahead = [name for name in scores["PP"] if scores["CHARAGRAM"][name] > scores["PP"][name]]
     claim = "CHARAGRAM is ahead of PARAGRAM-PHRASE at every length"
     seen = f"at {len(ahead)} of {len(scores['PP'])}"
@@ -372,7 +372,7 @@ def _score(inputs: ExperimentInputs, size: int, orders: tuple[int, ...]) -> floa
         "dev": {"sets": _word_sets(inputs)[:1]},
     }
     name = f"ngrams-{size}-{orders[-1]}"
-    found = [learned(inputs, name, settings, seed)[1]["scores"]["tasks"] for seed in inputs.seeds]
+    found = [learn_run(inputs, name, settings, seed)[1]["scores"]["tasks"] for seed in inputs.seeds]
     return float(np.mean([task["mean"]["spearman"] for tasks in found for task in tasks.values()]))
 
 
@@ -426,7 +426,7 @@ def pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
             counts += np.bincount(owners[batch.ids == unknown], minlength=len(side))
         return counts
 
-    rows, scores = binned(inputs, "unknown words", _UNKNOWN, number)
+    rows, scores = bin_scores(inputs, "unknown words", _UNKNOWN, number)
     fallen = {
         system: found["0"] - found["1 or more"] for system, found in scores.items() if len(found) == len(_UNKNOWN)
     }

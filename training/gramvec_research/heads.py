@@ -27,7 +27,7 @@ from gramvec_training.encoders.base import Encoder, glorot
 from gramvec_training.encoders.build import cosines, encoder_function
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
-from gramvec_training.objectives.base import Examples, Objective, moved
+from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.readers.labels import Labeled
 from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, load_run, spec_of, versions
 from gramvec_training.runs.warm_start import read_start
@@ -186,7 +186,7 @@ class HeadObjective(ShuffledObjective):
         """Return the mean over the examples of sum p log(p / p_head)."""
         assert examples.targets is not None
         logits = self.head(torch.split(vectors, examples.count))
-        targets = moved(examples.targets, vectors.device)
+        targets = move(examples.targets, vectors.device)
         return functional.kl_div(functional.log_softmax(logits, dim=1), targets, reduction="batchmean")
 
     def parameters(self) -> dict[str, nn.Parameter]:
@@ -401,10 +401,10 @@ def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, 
     flat = [text for one in texts for text in one]
     if not frozen:
         return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
-    return fixed_encoder(encoder_function(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
+    return fix_encoder(encoder_function(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
 
 
-def fixed_encoder(vectors: Floats) -> Bag:
+def fix_encoder(vectors: Floats) -> Bag:
     """Return an encoder whose rows are the vectors float32[n, d] of so many texts, see `one_row_each`."""
     return Bag(torch.from_numpy(vectors), BagSettings(activation="linear", bias=False))
 

@@ -17,7 +17,7 @@ from gramvec_research.catalog import EXPERIMENTS, PAPERS, Item, experiment_named
 from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts, write_packed
 from gramvec_research.vectors import save_vectors
 from gramvec_training.evaluate.report import markdown_table, plot_curves
-from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_vectors, vectors_at
 from gramvec_training.shared import digest, write_atomically
 
@@ -32,7 +32,7 @@ def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, st
     needs it says so.
     """
     if experiment.tags:
-        return _shown({"treebank": inputs.tagged})
+        return _show({"treebank": inputs.tagged})
     named: dict[str, Path | None] = {
         "vectors": vectors_at(inputs.vectors),
         "norms": inputs.norms,
@@ -48,10 +48,10 @@ def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, st
             named |= {f"data {path.name}": path for path in sorted(inputs.data.glob("*.tsv.gz"))}
     if experiment.labels:
         named |= {"labeled texts": inputs.labeled}
-    return _shown(named)
+    return _show(named)
 
 
-def _shown(named: Mapping[str, Path | None]) -> dict[str, str]:
+def _show(named: Mapping[str, Path | None]) -> dict[str, str]:
     return {name: digest(path.resolve())[:_SHOWN] for name, path in named.items() if path is not None and path.exists()}
 
 
@@ -73,7 +73,7 @@ _LABELED = 200  # rows of a file of labeled texts
 _TAGGED = 100  # sentences of a part of a treebank
 
 
-def cut(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
+def cut_inputs(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
     """Copy a little of the inputs below `folder`: of sets and training files rows from all over, of vectors the
     first words. One seed.
     """
@@ -124,17 +124,17 @@ def _folder(path: Path, out: Path) -> Path:
 
 
 def _rows(path: Path, out: Path, number: int) -> Path:
-    lines = [line.rstrip(b"\r\n") + b"\n" for _, line in numbered_lines(path)]
-    return write_packed(out, _spread(lines, number))
+    lines = [line.rstrip(b"\r\n") + b"\n" for _, line in number_lines(path)]
+    return write_packed(out, _choose_lines(lines, number))
 
 
 def _sentences(path: Path, out: Path, number: int) -> Path:
-    lines = [line.rstrip(b"\r\n") for _, line in numbered_lines(path)]
+    lines = [line.rstrip(b"\r\n") for _, line in number_lines(path)]
     sentences = (b"\n".join(part) for empty, part in itertools.groupby(lines, lambda line: not line) if not empty)
-    return write_packed(out, _spread([sentence + b"\n\n" for sentence in sentences], number))
+    return write_packed(out, _choose_lines([sentence + b"\n\n" for sentence in sentences], number))
 
 
-def _spread(lines: list[bytes], number: int) -> list[bytes]:
+def _choose_lines(lines: list[bytes], number: int) -> list[bytes]:
     step = max(1, len(lines) // number)
     return lines[::step][:number]
 
@@ -213,11 +213,11 @@ def table_of(rows: Sequence[Mapping[str, ResultCell]]) -> str:
     """Return rows of the same columns as Markdown; where most are words they stand to the left."""
     columns = list(rows[0])
     words = sum(isinstance(value, str) for value in rows[0].values()) > 1 + len(columns) // 2
-    cells = [[_shown_results(row[column]) for column in columns] for row in rows]
+    cells = [[_show_results(row[column]) for column in columns] for row in rows]
     return markdown_table([columns, *cells], left=words)
 
 
-def _shown_results(value: ResultCell) -> str:
+def _show_results(value: ResultCell) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -19,8 +19,8 @@ from gramvec_research.shared import (
     RunSettings,
     SetWords,
     common_vectors,
-    learned,
-    listed,
+    learn_run,
+    list_values,
     means,
     tasks_of,
     training_data,
@@ -28,10 +28,10 @@ from gramvec_research.shared import (
     write_packed,
 )
 from gramvec_research.supervised import LSTM, OPEN_LSTM, Regime, mean_score, similarity
-from gramvec_research.systems import LENGTHS, binned, learned_system, longest, models_of, official_75, settings_of
+from gramvec_research.systems import LENGTHS, bin_scores, learn_system, longest, models_of, official_75, settings_of
 from gramvec_training.data.corpus import Featurize
 from gramvec_training.evaluate.similarity import correlations, find_sets
-from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
@@ -47,7 +47,7 @@ _BETTER = 1.0
 
 def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
     """Score the first 1 / 4^i of the pairs, in the file's order and permuted, ten epochs each: means over the tasks."""
-    lines = [line for _, line in numbered_lines(training_data(inputs) / _FILE)]
+    lines = [line for _, line in number_lines(training_data(inputs) / _FILE)]
     permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
     sizes = [len(lines)]
     while sizes[-1] // _PART >= _SMALLEST:
@@ -104,7 +104,7 @@ def _score(inputs: ExperimentInputs, data: Path) -> float:
         "data": [{"path": str(data), "layout": "pairs"}],
     }  # fmt: skip
     scores = [
-        tasks_of(learned(inputs, f"amount-{data.name.split('.')[0]}", settings, seed)[1]) for seed in inputs.seeds
+        tasks_of(learn_run(inputs, f"amount-{data.name.split('.')[0]}", settings, seed)[1]) for seed in inputs.seeds
     ]
     mean = means(scores)
     tasks = [path.resolve().name for path in inputs.sets]
@@ -117,7 +117,7 @@ _AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
 def lengths_of_compositions(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 5: bins of the longer text's words, whose values our text of the paper has lost."""
     bins = [(name, least, most) for name, least, most, *_ in LENGTHS]
-    rows, scores = binned(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
+    rows, scores = bin_scores(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
     gaps = {
         name: max(scores[one][name] for one in _AVERAGES) - max(scores[one][name] for one in _LSTMS)
         for name in scores["PP"]
@@ -163,7 +163,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     ]
     mean = {system: float(np.mean(list(found.values()))) for system, found in scores.items()}
     known = sorted((word for word in words.words if word in norms), key=lambda word: (-norms[word], word))
-    seen = listed(mean)
+    seen = list_values(mean)
     ends = f"longest {', '.join(known[:_SHOWN])}; shortest {', '.join(known[-_SHOWN:])}"
     tenth = max(1, len(known) // 10)
     common = set(sorted(frequencies, key=lambda one: -frequencies[one])[:tenth])
@@ -222,11 +222,11 @@ def supervised_regimes(inputs: ExperimentInputs) -> ResultTable:
         tuple(rows),
         (
             Finding(f"universal parameters are at least {_AHEAD:g} point above training from word vectors, for all",
-                    min(above.values()) >= _AHEAD, listed(above, "+.1f")),
+                    min(above.values()) >= _AHEAD, list_values(above, "+.1f")),
             Finding(f"fixed features are at least {_AHEAD:g} point below training, for all",
-                    min(below.values()) >= _AHEAD, listed(below, "+.1f")),
+                    min(below.values()) >= _AHEAD, list_values(below, "+.1f")),
             Finding("from universal parameters PP-proj is the best", best == "PP-proj",
-                    listed({system: scores["universal"] for system, scores in found.items()})),
+                    list_values({system: scores["universal"] for system, scores in found.items()})),
         ),
     )  # fmt: skip
 
@@ -245,16 +245,16 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
     }
     tasks = list(given[AVERAGE])
     folders, records = zip(
-        *(learned(inputs, "scalar-weights", scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
+        *(learn_run(inputs, "scalar-weights", scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
     )
-    phrases = [tasks_of(learned_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
+    phrases = [tasks_of(learn_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
     scores = given | {LEARNED: means([tasks_of(one) for one in records]), PHRASE: means(phrases)}
     rows: list[ResultRow] = [
         {"system": system, **{task: round(found[task], 1) for task in tasks}, "paper, 22 sets": _PAPER_SCALARS[system]}
         for system, found in scores.items()
     ]
     mean = {system: float(np.mean([found[task] for task in tasks])) for system, found in scores.items()}
-    seen = listed(mean)
+    seen = list_values(mean)
     run = load_run(folders[0])
     numbers = run.encoder.arrays()["table"][:, -1].tolist()
     # The most frequent are first; a word that does not stand in the pairs keeps the number 1.
@@ -294,7 +294,7 @@ _ALIKE = 0.1
 
 def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
     """Score the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), n the nearest of the others."""
-    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in numbered_lines(training_data(inputs) / _FILE)]
+    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in number_lines(training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
     found = {
@@ -347,7 +347,7 @@ _FALLS = -0.3  # of a correlation over sets
 
 def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     """Compare each set's share of words that training saw seldom with PARAGRAM-PHRASE's Pearson, mean over seeds."""
-    runs = [load_run(learned_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
+    runs = [load_run(learn_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
     models = [run_model(run) for run in runs]
     counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
     rows: list[ResultRow] = []
@@ -385,7 +385,7 @@ def _findings(rows: Sequence[ResultRow]) -> tuple[Finding, ...]:
                 len(official) > 1 and against < _FALLS, f"{against:+.2f} over {len(official)} sets"),
         Finding("a share of undertrained words parts the sets above the official 75 % from those below",
                 bool(ahead and behind) and max(ends[0]) < min(ends[1]),
-                f"above at {_listed(ends[0])}; below at {_listed(ends[1])}"),
+                f"above at {_list_values(ends[0])}; below at {_list_values(ends[1])}"),
     )  # fmt: skip
 
 
@@ -396,5 +396,5 @@ def _together(rows: Sequence[ResultRow], x: str, y: str) -> float:
     return float(correlations(first, second)[0])
 
 
-def _listed(values: Sequence[float]) -> str:
+def _list_values(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g} %" for value in sorted(values)) or "none"

@@ -30,7 +30,7 @@ from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score
 from gramvec_training.export.bundle import read_weights
 from gramvec_training.fit.sif import idf_weights, word_table, word_weights
 from gramvec_training.readers.vectors import vectors_at
-from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, begun_run, is_begun, is_finished, make_way
+from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun
 from gramvec_training.runs.sif import word_vectors
 from gramvec_training.runs.train import carry_out
 from gramvec_training.shared import Floats, digest, write_atomically
@@ -176,7 +176,7 @@ _COMMONEST = 50_000  # of a file of vectors, which has the frequent words first
 RunSettings = Mapping[str, Any]
 
 
-def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: int) -> tuple[Path, dict[str, Any]]:
+def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: int) -> tuple[Path, dict[str, Any]]:
     """Return the folder and the record of a run with these settings and seed, from the folder `work` if it is there.
 
     settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
@@ -201,7 +201,7 @@ def learned(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: in
         if not resume:
             make_way(folder, overwrite=True)
             begin_run(folder, config, data, command=f"python -m gramvec_research run ({name}, seed {seed})")
-        carry_out(begun_run(folder), folder, How(resume=resume))
+        carry_out(read_begun(folder), folder, How(resume=resume))
     return folder, read_record(folder)
 
 
@@ -237,7 +237,7 @@ def slug_of(name: str) -> str:
     return name.lower().replace(",", "").replace(" ", "-")
 
 
-def listed(values: Mapping[str, float], form: str = ".1f") -> str:
+def list_values(values: Mapping[str, float], form: str = ".1f") -> str:
     """Return names and values, with one decimal if the format says nothing else."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
@@ -262,7 +262,7 @@ def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {task: float(np.mean([one[task] for one in scores])) for task in scores[0]}
 
 
-def spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> float:
+def find_spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> float:
     """Return the greatest distance between two seeds on any of the tasks."""
     return max(max(one[task] for one in scores) - min(one[task] for one in scores) for task in tasks)
 
@@ -295,13 +295,13 @@ def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
     """
     kinds = {GIVEN: inputs.vectors}
     if raw_texts(inputs):
-        kinds[SN] = _learned(inputs)
+        kinds[SN] = _learn_vectors(inputs)
     if inputs.norms is not None:
         kinds[PHRASE] = inputs.norms
     return kinds
 
 
-def _learned(inputs: ExperimentInputs) -> Path:
+def _learn_vectors(inputs: ExperimentInputs) -> Path:
     """Return the file of vectors in the folder `work`, learned with the first seed if it is not there."""
     paths = raw_texts(inputs)
     settings = SquaredNorm(dimension=_DIMENSION, epochs=_EPOCHS, seed=inputs.seeds[0])

@@ -16,7 +16,7 @@ from gramvec_research.shared import (
     ResultTable,
     SetWords,
     kinds_of_vectors,
-    listed,
+    list_values,
 )
 from gramvec_research.supervised import (
     LSTM,
@@ -48,14 +48,14 @@ _PAPER = {
 
 def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
     """Make Tables 1 and 6: each task's mean with and without weights and removal."""
-    scores = _ablated(inputs, inputs.vectors)
+    scores = _ablate(inputs, inputs.vectors)
     rows = tuple(
         {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
         for task in scores["avg"]
         for system, found in scores.items()
     )
     mean = {system: _mean(found) for system, found in scores.items()}
-    seen = listed(mean)
+    seen = list_values(mean)
     return ResultTable(
         rows,
         (
@@ -71,7 +71,7 @@ def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
     kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
     if not kinds:
         raise InputError("this experiment learns vectors: give --data, whose folder raw has texts of Wikipedia")
-    scores = {kind: _ablated(inputs, place) for kind, place in kinds.items()}
+    scores = {kind: _ablate(inputs, place) for kind, place in kinds.items()}
     rows = tuple(
         {"task": task, "system": system} | {kind: round(scores[kind][system][task], 2) for kind in scores}
         for task in next(iter(scores.values()))["avg"]
@@ -81,7 +81,7 @@ def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(rows, tuple(one for kind, some in mean.items() for one in _orders(some, f"over {kind} ")))
 
 
-def _ablated(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, float]]:
+def _ablate(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, float]]:
     """Return the score of each system on each task."""
     words = SetWords(vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))
@@ -95,7 +95,7 @@ def _ablated(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, flo
 
 
 def _orders(mean: Mapping[str, float], over: str = "") -> tuple[Finding, Finding]:
-    seen, given = listed(mean), not over
+    seen, given = list_values(mean), not over
     return (
         Finding(f"{over}avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
         Finding(f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=given),
@@ -191,7 +191,7 @@ def inferences(inputs: ExperimentInputs, *, joined: bool = False) -> ResultTable
         tuple(rows),
         (
             Finding(f"SIF's features are at least as good as the LSTM{layers}", found[SIF] >= found[LSTM],
-                    listed(found)),
+                    list_values(found)),
             Finding(f"SIF's features are 10 points above the commonest class{layers}",
                     found[SIF] >= task.majority() + 10, f"{found[SIF]:.1f}, {task.majority():.1f}"),
         ),
@@ -336,13 +336,15 @@ def supervised_table(inputs: ExperimentInputs) -> ResultTable:
     for place, task in enumerate(tasks[:2]):
         best = max(score for system, score in column(place).items() if system != SIF)
         claim = f"SIF's features are at most {_ALIKE:g} points below the best trained model on {task.name}"
-        findings.append(Finding(claim, found[SIF][place] >= best - _ALIKE, listed(column(place))))
+        findings.append(Finding(claim, found[SIF][place] >= best - _ALIKE, list_values(column(place))))
     last = column(2)
     claim = f"on sentiment the better LSTM is at least {_ALIKE:g} points above SIF's features and trained averages"
     averages = max(last[SIF], last["PP"], last["DAN"])
-    findings.append(Finding(claim, max(last[LSTM], last[OPEN_LSTM]) >= averages + _ALIKE, listed(last)))
+    findings.append(Finding(claim, max(last[LSTM], last[OPEN_LSTM]) >= averages + _ALIKE, list_values(last)))
     claim = "on sentiment the LSTM with output gate is above the one without"
-    findings.append(Finding(claim, last[LSTM] > last[OPEN_LSTM], listed({one: last[one] for one in (LSTM, OPEN_LSTM)})))
+    findings.append(
+        Finding(claim, last[LSTM] > last[OPEN_LSTM], list_values({one: last[one] for one in (LSTM, OPEN_LSTM)}))
+    )
     return ResultTable(tuple(rows), tuple(findings))
 
 

@@ -19,9 +19,9 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import score_targets
-from gramvec_research.heads import HeadObjective, Supervision, fixed_encoder, new_head, one_row_each
+from gramvec_research.heads import HeadObjective, Supervision, fix_encoder, new_head, one_row_each
 from gramvec_research.shared import ExperimentInputs, kept, key_of, slug_of, training_data, vectors_of
-from gramvec_research.systems import learned_system
+from gramvec_research.systems import learn_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Average, bag_of
@@ -34,7 +34,7 @@ from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import read_frequencies, vectors_at
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
-from gramvec_training.runs.warm_start import begun_encoder
+from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import ProjectionSettings
 from gramvec_training.shared import Doubles, Floats, Ints, digest
 
@@ -293,7 +293,7 @@ def _settings(task: SupervisedTask, system: str, regime: Regime, seed: int, *, j
 def _origin(inputs: ExperimentInputs, system: str, seed: int) -> str:
     if system == SIF:
         return "-".join(digest(path.resolve()) for path in (vectors_at(inputs.vectors), inputs.frequencies[0]))
-    return learned_system(inputs, system, seed)[0].name  # which has a digest of all that it was learned from
+    return learn_system(inputs, system, seed)[0].name  # which has a digest of all that it was learned from
 
 
 def _start(
@@ -307,14 +307,14 @@ def _start(
         generator = torch.Generator().manual_seed(seed)
         projection = ProjectionSettings(kind="projection")
         return Average(table, projection, _PROJECTION, generator), one_row_each(len(texts))
-    run = load_run(learned_system(inputs, system, seed)[0])
+    run = load_run(learn_system(inputs, system, seed)[0])
     model = run_model(run)
     if regime == "features":
-        return fixed_encoder(model.encode(texts)), one_row_each(len(texts))
+        return fix_encoder(model.encode(texts)), one_row_each(len(texts))
     corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
     if regime == "universal":
         return run.encoder, corpus
-    return begun_encoder(run.config, None, seed, run.vocabulary, training_data(inputs)), corpus
+    return begin_encoder(run.config, None, seed, run.vocabulary, training_data(inputs)), corpus
 
 
 def _examples(task: SupervisedTask) -> tuple[Ints, Ints, Ints]:

@@ -12,7 +12,7 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_training.config import Config, parse_config
-from gramvec_training.evaluate.report import aligned
+from gramvec_training.evaluate.report import align
 from gramvec_training.evaluate.similarity import find_sets
 
 # CHARAGRAM, Table 5: n-grams of these orders, and of each order the k most frequent.
@@ -47,7 +47,7 @@ def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequen
         for some in orders:
             changes: dict[str, dict[str, Any]] = {"features": {"orders": some}, "vocabulary": {"max_ngrams_each": size}}
             name = f"orders-{'-'.join(map(str, some))}_each-{size}"
-            cells.append(SweepCell(f"{size:,}", ",".join(map(str, some)), name, _changed(config, changes)))
+            cells.append(SweepCell(f"{size:,}", ",".join(map(str, some)), name, _change(config, changes)))
     return cells
 
 
@@ -57,7 +57,7 @@ def sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
     if config.sif is None:
         raise InputError("only a config with [sif] can vary a; [training] varies its n-grams")
     run = {} if config.sif.run is None else {"run": (Path("..") / config.sif.run).as_posix()}
-    return [SweepCell(f"{a:g}", "", f"a-{a:g}", _changed(config, {"sif": {"a": a, **run}})) for a in values]
+    return [SweepCell(f"{a:g}", "", f"a-{a:g}", _change(config, {"sif": {"a": a, **run}})) for a in values]
 
 
 def _check(config: Config) -> None:
@@ -65,7 +65,7 @@ def _check(config: Config) -> None:
         raise InputError("the config names no development sets, so a sweep has nothing to compare; add [dev] sets")
 
 
-def _changed(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
+def _change(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
     values = config.model_dump()
     for section, change in changes.items():
         values[section] = {**values[section], **change}
@@ -125,10 +125,10 @@ def tables(results: Sequence[dict[str, Any]]) -> str:
     rows = list(dict.fromkeys(one["row"] for one in results))
     if columns == [""]:
         by_row = {one["row"]: one for one in results}
-        return aligned([["a", *tasks], *([row, *(_score(by_row[row], task) for task in tasks)] for row in rows)])
+        return align([["a", *tasks], *([row, *(_score(by_row[row], task) for task in tasks)] for row in rows)])
     cells = {(one["row"], one["column"]): one for one in results}
     return "\n\n".join(
-        aligned([[task, *columns], *([row, *(_score(cells[row, one], task) for one in columns)] for row in rows)])
+        align([[task, *columns], *([row, *(_score(cells[row, one], task) for one in columns)] for row in rows)])
         for task in tasks
     )
 

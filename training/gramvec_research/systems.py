@@ -18,11 +18,11 @@ from gramvec_research.shared import (
     RunSettings,
     SetWords,
     common_vectors,
-    learned,
-    listed,
+    find_spread,
+    learn_run,
+    list_values,
     means,
     slug_of,
-    spread,
     tasks_of,
 )
 from gramvec_research.vectors import treebank_tokens
@@ -88,9 +88,9 @@ def settings_of(system: str, inputs: ExperimentInputs) -> RunSettings:
     return {"model": model, **rest, "encoder": encoder, "training": {**_TRAINING, **changes}, "data": DATA}
 
 
-def learned_system(inputs: ExperimentInputs, system: str, seed: int) -> tuple[Path, dict[str, Any]]:
+def learn_system(inputs: ExperimentInputs, system: str, seed: int) -> tuple[Path, dict[str, Any]]:
     """Return the run of a system with a seed, and its record."""
-    return learned(inputs, slug_of(system), settings_of(system, inputs), seed)
+    return learn_run(inputs, slug_of(system), settings_of(system, inputs), seed)
 
 
 # STS 2012 and SICK's test part: SIF's Table 1; of the character models the means of the supplement's Table 1.
@@ -117,7 +117,7 @@ def all_systems(inputs: ExperimentInputs) -> ResultTable:
     start = SetWords(inputs.vectors, inputs.sets).score()
     found: dict[str, list[dict[str, float]]] = {START: [start]}
     for system in SYSTEMS:
-        found[system] = [tasks_of(learned_system(inputs, system, seed)[1]) for seed in inputs.seeds]
+        found[system] = [tasks_of(learn_system(inputs, system, seed)[1]) for seed in inputs.seeds]
     mean = {system: means(scores) for system, scores in found.items()}
     tasks = list(start)
     inside = [task for task in mean["PP"] if task not in start]
@@ -125,8 +125,8 @@ def all_systems(inputs: ExperimentInputs) -> ResultTable:
     for system, scores in mean.items():
         paper = _PAPER.get(system, (None, None))
         row: dict[str, str | float | None] = {"system": system}
-        row |= {task: _rounded(scores.get(task)) for task in (*tasks, *inside)}
-        row["between seeds"] = _rounded(spread(found[system], (*tasks, *inside))) if system != START else None
+        row |= {task: _round(scores.get(task)) for task in (*tasks, *inside)}
+        row["between seeds"] = _round(find_spread(found[system], (*tasks, *inside))) if system != START else None
         rows.append({**row, "paper, STS 2012": paper[0], "paper, SICK test": paper[1]})
     return ResultTable(tuple(rows), _findings(mean, tasks, inside))
 
@@ -138,7 +138,7 @@ def _findings(
         return float(np.mean([mean[system][task] for task in which]))
 
     def seen(systems: Sequence[str], which: Sequence[str] = tasks) -> str:
-        return listed({system: over(system, which) for system in systems})
+        return list_values({system: over(system, which) for system in systems})
 
     def gap(task: str) -> float:
         return max(mean[one][task] for one in _AVERAGES) - max(mean[one][task] for one in _LSTMS)
@@ -155,7 +155,7 @@ def _findings(
         Finding(
             f"the best of PP, PP-proj, DAN and iRNN is at least {_AHEAD:g} points above the better LSTM on every task",
             min(gaps.values()) >= _AHEAD,
-            listed(gaps, "+.1f"),
+            list_values(gaps, "+.1f"),
         ),
         Finding("plain PP is above both LSTMs", over("PP") > max(map(over, _LSTMS)), seen(("PP", *_LSTMS))),
         Finding("RNN is the worst of the models of words", min(OF_WORDS, key=over) == "RNN", seen(tuple(OF_WORDS))),
@@ -185,7 +185,7 @@ def _findings(
     return tuple(findings)
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
 
 
@@ -246,7 +246,7 @@ def scores_of_sets(inputs: ExperimentInputs) -> dict[str, SetScores]:
     }
     names = list(found[START])
     for system in SYSTEMS:
-        of_seeds = [_flat(learned_system(inputs, system, seed)[1]["scores"]["tasks"]) for seed in inputs.seeds]
+        of_seeds = [_flat(learn_system(inputs, system, seed)[1]["scores"]["tasks"]) for seed in inputs.seeds]
         found[system] = {name: float(np.mean([one[name] for one in of_seeds])) for name in names}
     return found
 
@@ -314,7 +314,7 @@ _Ints = npt.NDArray[np.int64]
 _Numbered = Callable[[Sequence[str], Sequence[str], ScoredModel], _Ints]
 
 
-def binned(
+def bin_scores(
     inputs: ExperimentInputs,
     column: str,
     bins: Sequence[tuple[str, int, int, *tuple[float, ...]]],
@@ -353,6 +353,6 @@ def longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _I
 def models_of(inputs: ExperimentInputs, systems: Sequence[str]) -> dict[str, list[ScoredModel]]:
     """Return the models of each system, one a seed."""
     return {
-        system: [run_model(load_run(learned_system(inputs, system, seed)[0])) for seed in inputs.seeds]
+        system: [run_model(load_run(learn_system(inputs, system, seed)[0])) for seed in inputs.seeds]
         for system in systems
     }

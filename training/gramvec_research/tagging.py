@@ -21,17 +21,26 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch, Int32s
 from gramvec_research.heads import ShuffledObjective
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, kept, key_of, listed, slug_of
+from gramvec_research.shared import (
+    ExperimentInputs,
+    Finding,
+    ResultRow,
+    ResultTable,
+    kept,
+    key_of,
+    list_values,
+    slug_of,
+)
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch
 from gramvec_training.data.vocabulary import build_vocabulary
-from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, projected
+from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, project_rows
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.recurrent import lstm
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
-from gramvec_training.objectives.base import Examples, moved
-from gramvec_training.readers.lines import near, numbered_lines
+from gramvec_training.objectives.base import Examples, move
+from gramvec_training.readers.lines import near, number_lines
 from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
 from gramvec_training.shared import Ints
 
@@ -82,7 +91,7 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
             sentences.append(TaggedSentence(words, tags))
             pairs.clear()
 
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         try:
             fields = raw.decode("utf-8").split("\t")
         except UnicodeDecodeError:
@@ -90,14 +99,14 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
         if fields == [""]:
             end()
         elif len(fields) > 1 or not fields[0].startswith("#"):
-            pairs += _tagged(fields, _COLUMNS[column], near(path), number)
+            pairs += _tag(fields, _COLUMNS[column], near(path), number)
     end()
     if not sentences:
         raise InputError(f"{near(path)}: no sentence; give CoNLL-U, or a word, a tab and a tag a line")
     return sentences
 
 
-def _tagged(fields: list[str], column: int, path: Path, number: int) -> list[tuple[str, str]]:
+def _tag(fields: list[str], column: int, path: Path, number: int) -> list[tuple[str, str]]:
     if len(fields) == _CONLLU:
         return [(fields[1], fields[column])] if fields[0].isdigit() else []
     if len(fields) == _TWO and all(fields):
@@ -160,7 +169,7 @@ class Tagger(nn.Module):
 
     def _states(self, vectors: Tensor, words: Tensor, offsets: Tensor, way: int) -> Tensor:
         steps = Steps.of(offsets, backwards=way == 1)
-        values, at = projected(vectors, words[steps.places].long(), self.inputs[way], self.biases[way])
+        values, at = project_rows(vectors, words[steps.places].long(), self.inputs[way], self.biases[way])
         states = lstm(values, at, self.recurrent[way], self.peepholes[way], steps.sizes, output_gate=True)
         return states.new_zeros(len(words), states.shape[1]).index_copy(0, steps.places, states)
 
@@ -193,7 +202,7 @@ class TaggingObjective(ShuffledObjective):
         assert isinstance(examples, TaggedExamples)
         assert examples.targets is not None
         words, offsets, tags = (
-            moved(one, vectors.device) for one in (examples.words, examples.offsets, examples.targets)
+            move(one, vectors.device) for one in (examples.words, examples.offsets, examples.targets)
         )
         return functional.cross_entropy(self.tagger(vectors, words, offsets), tags.long())
 
@@ -209,13 +218,13 @@ class TaggingObjective(ShuffledObjective):
         parts = []
         for start in range(0, len(distinct), _WORDS):
             ids, offsets = self._corpus.cut(distinct[start : start + _WORDS])
-            parts.append(encoder(moved(ids, device), moved(offsets, device)))
+            parts.append(encoder(move(ids, device), move(offsets, device)))
         found: list[Ints] = []
         bounds = sentences.words.offsets
         for start in range(0, len(sentences.words), _SENTENCES):
             part = bounds[start : start + _SENTENCES + 1]
-            words = moved(numbers[part[0] : part[-1]], device)
-            logits = self.tagger(torch.cat(parts), words, moved(part - part[0], device))
+            words = move(numbers[part[0] : part[-1]], device)
+            logits = self.tagger(torch.cat(parts), words, move(part - part[0], device))
             found.append(logits.argmax(dim=1).cpu().numpy())
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
@@ -272,7 +281,7 @@ def _part(folder: Path, name: str) -> list[TaggedSentence]:
     return read_tagged(found[0])
 
 
-def tagged(inputs: ExperimentInputs) -> Treebank:
+def read_treebank(inputs: ExperimentInputs) -> Treebank:
     """Return the treebank of the inputs. Raises InputError where they have none."""
     if inputs.tagged is None:
         raise InputError("this experiment learns taggers: give --tagged, a folder of a treebank in CoNLL-U")
@@ -322,21 +331,21 @@ ENCODINGS = {
 }
 
 
-def sized(each: int, orders: tuple[int, ...]) -> WordEncoding:
+def resize(each: int, orders: tuple[int, ...]) -> WordEncoding:
     """Return CHARAGRAM with so many n-grams of each order, the most frequent, without L2 (Table 5)."""
     return WordEncoding(_BAG, 0.0, orders, each=each)
 
 
-def learned_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, epochs: int, seed: int) -> Accuracies:
+def learn_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, epochs: int, seed: int) -> Accuracies:
     """Return what a tagger comes to that learns for so many epochs. It is kept in the folder `work`."""
-    trees = tagged(inputs)
+    trees = read_treebank(inputs)
     settings = Tagging(epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2)
     key = key_of([trees.digest, asdict(encoding), settings.model_dump(mode="json")])
     path = inputs.work / "taggers" / f"{slug_of(name)}-{seed}-{key}.json"
-    return Accuracies(**kept(path, lambda checkpoint: asdict(_learned(trees, encoding, settings, checkpoint, key))))
+    return Accuracies(**kept(path, lambda checkpoint: asdict(_learn(trees, encoding, settings, checkpoint, key))))
 
 
-def _learned(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoint: Path, key: str) -> Accuracies:
+def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoint: Path, key: str) -> Accuracies:
     parts = (trees.learned, trees.held_out, trees.scored, trees.other)
     words = sorted({word for part in parts for one in part for word in one.words})
     tags = sorted({tag for one in trees.learned for tag in one.tags})
@@ -405,8 +414,8 @@ _SOON = 2  # epochs after which CHARAGRAM is above what the others are after as 
 
 def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
-    trees = tagged(inputs)
-    found = {name: _learned_tagging(inputs, name) for name in ENCODINGS}
+    trees = read_treebank(inputs)
+    found = {name: _learn_tagging(inputs, name) for name in ENCODINGS}
     rows: list[ResultRow] = []
     for name, some in found.items():
         others = [one.other for one in some if one.other is not None]
@@ -427,11 +436,11 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(
         tuple(rows),
         (
-            Finding(f"all encoders are within {_WITHIN:g} point", apart <= _WITHIN, f"{apart:.2f}: {_listed(mean)}"),
+            Finding(f"all encoders are within {_WITHIN:g} point", apart <= _WITHIN, f"{apart:.2f}: {_list(mean)}"),
             Finding("a second layer makes CHARAGRAM better", mean[TWO_LAYERS] > mean[CHARAGRAM],
-                    _listed({name: mean[name] for name in (TWO_LAYERS, CHARAGRAM)})),
+                    _list({name: mean[name] for name in (TWO_LAYERS, CHARAGRAM)})),
             Finding("charCNN > CHARAGRAM > charLSTM", mean[CHAR_CNN] > mean[CHARAGRAM] > mean[CHAR_LSTM],
-                    _listed(mean)),
+                    _list(mean)),
             Finding("every encoder is above the commonest tag of each word",
                     min(mean.values()) > trees.commonest(trees.scored), f"{trees.commonest(trees.scored):.2f}"),
         ),
@@ -441,7 +450,7 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
 def tagging_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
     found: dict[str, list[float]] = {
-        name: np.mean([one.curve for one in _learned_tagging(inputs, name)], axis=0).tolist() for name in ENCODINGS
+        name: np.mean([one.curve for one in _learn_tagging(inputs, name)], axis=0).tolist() for name in ENCODINGS
     }
     rows: tuple[ResultRow, ...] = tuple(
         {"epoch": epoch + 1} | {name: round(curve[epoch], 2) for name, curve in found.items()}
@@ -455,24 +464,24 @@ def tagging_curves(inputs: ExperimentInputs) -> ResultTable:
         rows,
         (
             Finding(f"CHARAGRAM after {_SOON} epochs is above charCNN and charLSTM after {_SOON + 1}",
-                    first > max(others.values()), f"CHARAGRAM {first:.2f}; {_listed(others)}"),
+                    first > max(others.values()), f"CHARAGRAM {first:.2f}; {_list(others)}"),
             Finding(f"charCNN and charLSTM are nearer to it after {_SHOWN} epochs than after one",
                     all(abs(gaps[name]) < early[name] for name in gaps),
-                    f"after one {_listed(early)}; after {_SHOWN} {_listed(gaps)}"),
+                    f"after one {_list(early)}; after {_SHOWN} {_list(gaps)}"),
         ),
     )  # fmt: skip
 
 
-def _learned_tagging(inputs: ExperimentInputs, name: str) -> list[Accuracies]:
-    return [learned_tagger(inputs, name, ENCODINGS[name], _EPOCHS, seed) for seed in inputs.seeds]
+def _learn_tagging(inputs: ExperimentInputs, name: str) -> list[Accuracies]:
+    return [learn_tagger(inputs, name, ENCODINGS[name], _EPOCHS, seed) for seed in inputs.seeds]
 
 
 def _mean(values: list[float]) -> float:
     return float(np.mean(values))
 
 
-def _listed(values: Mapping[str, float]) -> str:
-    return listed(values, ".2f")
+def _list(values: Mapping[str, float]) -> str:
+    return list_values(values, ".2f")
 
 
 _EPOCHS_TAGGING_SIZES = 2
@@ -493,7 +502,7 @@ def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
         for orders in TABLE_5_ORDERS:
             name = f"ngrams-{size}-{orders[-1]}"
             some = [
-                learned_tagger(inputs, name, sized(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
+                learn_tagger(inputs, name, resize(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
             ]
             scores[size].append(_mean([one.curve[-1] for one in some]))
     named = list(map(orders_spelt, TABLE_5_ORDERS))

@@ -163,7 +163,7 @@ class SquaredNorm:
     seed: int = 1
 
 
-def squared_norm_vectors(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, list[float]]:
+def learn_squared_norm(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, list[float]]:
     """Learn vectors float32[n, d] of symmetric counts float32[n, n]; return them and each epoch's mean loss.
 
     The same seed and number of torch's threads give the same bytes. Beside the matrix memory has some blocks of it.
@@ -255,7 +255,7 @@ def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: Squa
         min_count=counting.min_count,
         max_words=counting.max_words,
     )
-    vectors, losses = squared_norm_vectors(found.pairs, settings)
+    vectors, losses = learn_squared_norm(found.pairs, settings)
     return WordVectors(found.words, found.counts, vectors, losses)
 
 

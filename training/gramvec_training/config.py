@@ -271,7 +271,7 @@ def _values(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
         return values
     if path in above:
         raise InputError(f"{path}: base leads back to this config; name another one")
-    return _merged(_values(path.parent / base, (*above, path)), values)
+    return _merge(_values(path.parent / base, (*above, path)), values)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -299,11 +299,11 @@ def _with_corpora(corpora: dict[str, Any], values: dict[str, Any]) -> dict[str, 
     return merged
 
 
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def _merge(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         both = isinstance(value, dict) and isinstance(merged.get(key), dict) and key != "encoder"
-        merged[key] = _merged(merged[key], value) if both else value
+        merged[key] = _merge(merged[key], value) if both else value
     return merged
 
 

@@ -33,11 +33,11 @@ class Projection:
     kept: float
 
     def on(self, device: torch.device) -> Tensor:
-        """Return the axes float32[k, d] on a device, as `projected` takes them."""
+        """Return the axes float32[k, d] on a device, as `project_vectors` takes them."""
         return torch.from_numpy(self.axes).to(device)
 
 
-def projected(vectors: Tensor, axes: Tensor) -> Tensor:
+def project_vectors(vectors: Tensor, axes: Tensor) -> Tensor:
     """Return the unit vectors float32[n, k] of vectors [n, d] of any type, on their device."""
     return functional.normalize(vectors.float() @ axes.T, dim=1)
 

@@ -62,10 +62,10 @@ def tokens(texts: Path, out: Path) -> None:
     """
     from gramvec.errors import InputError
     from gramvec_research.vectors import treebank_tokens
-    from gramvec_training.readers.lines import numbered_lines
+    from gramvec_training.readers.lines import number_lines
 
     rows = []
-    for number, line in numbered_lines(texts):
+    for number, line in number_lines(texts):
         try:
             columns = line.decode("utf-8").split("\t")
         except UnicodeDecodeError as error:

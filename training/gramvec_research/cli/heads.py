@@ -120,9 +120,9 @@ def label(folder: Path, texts: Path) -> None:
     python -m gramvec_research label runs/intents --texts new.txt > labels.tsv
     """
     from gramvec_research.heads import LearnedHead
-    from gramvec_training.readers.lines import numbered_lines
+    from gramvec_training.readers.lines import number_lines
 
-    lines = list(numbered_lines(texts))
+    lines = list(number_lines(texts))
     found = LearnedHead.open(folder)
     rows = [_texts_of(raw, f"{texts} line {number}", found.sides) for number, raw in lines if raw.strip()]
     for row, answer in zip(rows, found.told(rows), strict=True):

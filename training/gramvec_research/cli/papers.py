@@ -132,7 +132,7 @@ def _run(experiment: Experiment, inputs: ExperimentInputs, out: Path, *, quick: 
 
 
 def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
-    from gramvec_research.page import cut
+    from gramvec_research.page import cut_inputs
     from gramvec_research.shared import ExperimentInputs
 
     if options["data"] is None:
@@ -160,7 +160,7 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
         labeled=labeled if labeled.is_dir() or options["labeled"] else None,
         tagged=tagged if tagged.is_dir() or options["tagged"] else None,
     )
-    return cut(inputs, inputs.work.parent / "cut") if options["quick"] else inputs
+    return cut_inputs(inputs, inputs.work.parent / "cut") if options["quick"] else inputs
 
 
 @main.command(name="page")

@@ -76,7 +76,7 @@ def sweep(
         raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one")
     from gramvec_research.sweep import check_mean, result, tables, to_json
     from gramvec_training.config import load_config
-    from gramvec_training.runs.adhoc_config import command_line, shown
+    from gramvec_training.runs.adhoc_config import command_line, show_path
     from gramvec_training.shared import write_atomically
 
     wanted = load_config(config)
@@ -89,7 +89,7 @@ def sweep(
     results = []
     for number, cell in enumerate(cells, start=1):
         click.echo(f"{number} of {len(cells)}: {cell.folder}", err=True)
-        command = command_line("sweep", shown(config))
+        command = command_line("sweep", show_path(config))
         record = _record(folder / cell.folder, cell.config, data, command, how, overwrite=overwrite)
         results.append(result(cell, record, mean_of))
         write_atomically(folder / "sweep.json", lambda handle: handle.write(to_json(results)))
@@ -128,7 +128,7 @@ def _record(folder: Path, config: Config, data: Path, command: str, how: How, *,
         run_dir.make_way(folder, overwrite=overwrite)
         begun = run_dir.begin_run(folder, config, data, command=command)
     else:
-        begun = run_dir.begun_run(folder)
+        begun = run_dir.read_begun(folder)
         if begun.config != config:
             raise GramvecError(f"{folder}: the run has another config; give another --out, or --overwrite")
     if run_dir.is_finished(folder):

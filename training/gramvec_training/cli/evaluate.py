@@ -346,14 +346,14 @@ def card(
     """
     import gramvec
     from gramvec_training.evaluate.card import Candidates, assess, check_renewable, renew
-    from gramvec_training.evaluate.similarity import candidate_words, listed_words
+    from gramvec_training.evaluate.similarity import candidate_words, read_words
 
     embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
     check_renewable(embedder)
     other = gramvec.load(beside, device=device) if beside is not None else None  # type: ignore[arg-type]
     found = _sets(sets)
     if words is not None:
-        candidates = Candidates(listed_words(words), words.name)
+        candidates = Candidates(read_words(words), words.name)
     else:
         models = [one for one in (embedder, other) if one is not None]
         named = [f"the vocabulary of {one.name}" for one in models if one.bundle.vocabulary.n_words]
@@ -370,14 +370,14 @@ def card(
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
     """Open a run folder's model, or a bundle's."""
     import gramvec
-    from gramvec_training.evaluate.backend import served_model, without_components_of_sets
+    from gramvec_training.evaluate.backend import serve_model, without_components_of_sets
     from gramvec_training.runs.run_dir import is_begun, load_run
     from gramvec_training.runs.train import run_model
 
     if is_begun(Path(name)):
         model = run_model(load_run(Path(name)), device)
     else:
-        model = served_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
+        model = serve_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
     return model if components is None else without_components_of_sets(model, components, sides)
 
 

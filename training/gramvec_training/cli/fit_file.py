@@ -56,7 +56,7 @@ def own_config(
         raise click.UsageError("a pipe is read once; give only --out RUN --resume: its data is in the run's folder")
     name_from = bundle or (Path("mine") if piped else own)
     if piped:
-        own, out = _spooled(own, name_from, start, out, overwrite=overwrite)
+        own, out = _spool(own, name_from, start, out, overwrite=overwrite)
     _check(own, start, layout=layout, bad_rows=bad_rows, labeled=labeled)
     from gramvec_training.runs.adhoc_config import pairs_config
 
@@ -74,15 +74,15 @@ def own_config(
     return config, out or Path("runs") / config.model.name, overwrite and not piped
 
 
-def given_as(own: Path) -> str:
+def show_file(own: Path) -> str:
     """Return the file as a command shows it; "-" for any pipe."""
     from gramvec_training.readers.lines import is_piped
-    from gramvec_training.runs.adhoc_config import shown
+    from gramvec_training.runs.adhoc_config import show_path
 
-    return "-" if is_piped(own) else shown(own)
+    return "-" if is_piped(own) else show_path(own)
 
 
-def _spooled(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, overwrite: bool) -> tuple[Path, Path]:
+def _spool(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, overwrite: bool) -> tuple[Path, Path]:
     from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers.lines import spool
     from gramvec_training.runs.adhoc_config import model_name
@@ -220,7 +220,7 @@ def sif(
         raise click.UsageError("give --texts to take the components from, or --components 0")
     if (weights == "idf") != bool(documents):
         raise click.UsageError("--documents and --weights idf go together: give both or neither")
-    from gramvec_training.runs.adhoc_config import command_line, shown, sif_config
+    from gramvec_training.runs.adhoc_config import command_line, show_path, sif_config
 
     config = sif_config(
         vectors,
@@ -236,6 +236,6 @@ def sif(
         sample=sample,
         max_words=max_words,
     )
-    sources = ["--vectors", shown(vectors), "--freq", shown(freq)]
-    sources += [word for path in texts for word in ("--texts", shown(path))]
+    sources = ["--vectors", show_path(vectors), "--freq", show_path(freq)]
+    sources += [word for path in texts for word in ("--texts", show_path(path))]
     carry_out(out, config, Path(), command_line("sif", *sources), how=How(), overwrite=overwrite)

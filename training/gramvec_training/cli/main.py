@@ -10,7 +10,7 @@ import click
 
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
-from gramvec_training.cli.fit_file import Learn, given_as, learn_weights, own_config, sif, weighs
+from gramvec_training.cli.fit_file import Learn, learn_weights, own_config, show_file, sif, weighs
 from gramvec_training.cli.support import (
     ANYWAY,
     DATA,
@@ -18,7 +18,7 @@ from gramvec_training.cli.support import (
     PATH,
     Notes,
     carry_out,
-    given_options,
+    list_given,
     may_replace,
     one_sentence,
     start_clock,
@@ -130,7 +130,7 @@ def fit(
     if bundle is not None:
         may_replace(bundle, start, overwrite=overwrite)
     if weighs(pairs, start, learn, layout):
-        refused = given_options("layout", "held_out", "epochs", "rate", "out", "resume")
+        refused = list_given("layout", "held_out", "epochs", "rate", "out", "resume")
         learn_weights(pairs, start, bundle, bad_rows, refused, anyway=anyway)
         return
 
@@ -162,12 +162,12 @@ def fit(
         raise click.UsageError(NO_DATA)
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
-    from gramvec_training.runs.adhoc_config import command_line, shown
+    from gramvec_training.runs.adhoc_config import command_line, show_path
 
-    source = [shown(config)] if config else []
-    source += ["--labeled" if own is labeled else "--pairs", given_as(own)] if own else []
-    source += ["--from", shown(Path(start))] if start else []
-    source += given_options("layout", "bad_rows", "held_out", "epochs", "rate")
+    source = [show_path(config)] if config else []
+    source += ["--labeled" if own is labeled else "--pairs", show_file(own)] if own else []
+    source += ["--from", show_path(Path(start))] if start else []
+    source += list_given("layout", "bad_rows", "held_out", "epochs", "rate")
     how = How(device, threads, resume, save_every)
     carry_out(
         folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle, anyway=anyway
@@ -180,7 +180,7 @@ def _check_together(
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
     if sum(one is not None for one in (config, pairs, labeled)) > 1:
         raise click.UsageError("give one of CONFIG, --pairs and --labeled, not both")
-    only_with_a_file = given_options("layout", "start", "bad_rows", "held_out", "epochs", "rate")
+    only_with_a_file = list_given("layout", "start", "bad_rows", "held_out", "epochs", "rate")
     if pairs is None and labeled is None and only_with_a_file:
         raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labeled; a config has its own keys")
     if labeled is not None and layout is not None:
@@ -245,7 +245,7 @@ def distill(
     if config is not None and data is None and not resume:
         raise click.UsageError(NO_DATA)
     from gramvec_training.config import load_config
-    from gramvec_training.runs.adhoc_config import command_line, shown, texts_config, with_teacher
+    from gramvec_training.runs.adhoc_config import command_line, show_path, texts_config, with_teacher
 
     wanted = (
         load_config(config)
@@ -256,7 +256,7 @@ def distill(
     )
     if wanted is not None and teacher:
         wanted = with_teacher(wanted, teacher)
-    source = [shown(config)] if config else [word for path in texts for word in ("--texts", shown(path))]
+    source = [show_path(config)] if config else [word for path in texts for word in ("--texts", show_path(path))]
     source += ["--teacher", Path(teacher).name] if teacher else []
     how = How(device, threads, resume, save_every, cache)
     folder = out or Path("runs") / (wanted.model.name if wanted else "")

@@ -109,7 +109,7 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def given_options(*names: str) -> list[str]:
+def list_given(*names: str) -> list[str]:
     """Return those of the named parameters that the caller gave, as options with their values."""
     context = click.get_current_context()
     words: list[str] = []
@@ -202,7 +202,7 @@ def carry_out(
     if how.resume and overwrite and bundle is None:
         raise click.UsageError("give --resume or --overwrite, not both")
     if how.resume:
-        begun = run_dir.begun_run(folder)
+        begun = run_dir.read_begun(folder)
         if wanted is not None and wanted != begun.config:
             raise GramvecError(f"{folder}: the run has another config; leave the CONFIG out to continue it")
     else:

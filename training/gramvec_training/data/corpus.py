@@ -15,7 +15,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.text.arrays import Int32s
-from gramvec_training.readers.lines import numbered_lines, read_texts
+from gramvec_training.readers.lines import number_lines, read_texts
 from gramvec_training.sections import TextSource
 from gramvec_training.shared import Bools, Ints
 
@@ -148,7 +148,7 @@ def collect_texts(
         part: list[str] = []
         for source in sources:
             if source.first is first:
-                taken = _taken(source, data, rng)
+                taken = _take(source, data, rng)
                 part += taken
                 for text in taken:
                     origin.setdefault(text, source.name)
@@ -180,7 +180,7 @@ def source_texts(source: TextSource, data: Path) -> list[str]:
     return texts
 
 
-def _taken(source: TextSource, data: Path, rng: random.Random) -> list[str]:
+def _take(source: TextSource, data: Path, rng: random.Random) -> list[str]:
     texts = source_texts(source, data)
     if source.cap is None or len(texts) <= source.cap:
         return texts
@@ -201,7 +201,7 @@ def _read(source: TextSource, path: Path) -> Iterable[str]:
 
 
 def _columns(path: Path, end: int | None, *, first: int = 0) -> Iterator[str]:
-    for _, raw in numbered_lines(path):
+    for _, raw in number_lines(path):
         for column in raw.decode("utf-8", "ignore").split("\t")[first:end]:
             if text := column.strip():
                 yield text

@@ -47,7 +47,7 @@ def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[
         if real and rng.random() < 0.5:
             words[i] = real[int(rng.integers(len(real)))]
         else:
-            words[i] = _edited(words[i], rng)
+            words[i] = _edit(words[i], rng)
     return " ".join(words)
 
 
@@ -68,7 +68,7 @@ def misspelt_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Se
     return word
 
 
-def _edited(word: str, rng: np.random.Generator) -> str:
+def _edit(word: str, rng: np.random.Generator) -> str:
     at = int(rng.integers(len(word)))
     swapped = max(at, 1)
     letter = LETTERS[int(rng.integers(len(LETTERS)))]
@@ -95,12 +95,12 @@ def _sounding(word: str, rng: np.random.Generator) -> str:
 
 _Error = Callable[[str, np.random.Generator], str]
 ERRORS: tuple[tuple[_Error, ...], ...] = (
-    (_edited,),
-    (_edited,),
+    (_edit,),
+    (_edit,),
     (_sounding,),
-    (_edited, _sounding),
+    (_edit, _sounding),
     (_sounding, _sounding),
-    (_edited, _edited),
+    (_edit, _edit),
 )
 
 

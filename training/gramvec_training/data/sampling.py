@@ -136,7 +136,7 @@ class HeldOut:
 def read_kept(one: DataSet, data: Path, seed: int) -> tuple[list[Group], BadRows]:
     """Read the groups of a data set that are trained on, and its bad rows."""
     groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
-    held = _held(groups, one.held_out, seed)[0]
+    held = _hold_out(groups, one.held_out, seed)[0]
     return [group for group, out in zip(groups, held, strict=True) if not out], bad
 
 
@@ -146,7 +146,7 @@ def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
     for one in sets:
         if one.held_out:
             groups, _ = read_paraphrases(data / one.path, layout=one.layout)
-            held, meanings = _held(groups, one.held_out, seed)
+            held, meanings = _hold_out(groups, one.held_out, seed)
             places = np.flatnonzero(held).tolist()
             pairs = HeldOut(
                 [*pairs.left, *(groups[i][0] for i in places)],
@@ -156,7 +156,7 @@ def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
     return pairs
 
 
-def _held(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+def _hold_out(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
     """Return bool[n], which groups are held out, and int64[n], the meaning of each.
 
     Groups that share a text are held out together or not at all: no held-out text is ever trained on.
@@ -234,7 +234,7 @@ def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit
         texts.setdefault(key, text)
         labels.setdefault(key, set()).add(numbers.setdefault(label, len(numbers)))
     found = LabelTexts(list(texts.values()), [tuple(sorted(one)) for one in labels.values()])
-    held = _held_labels(found, len(numbers), share, seed)
+    held = _hold_out_labels(found, len(numbers), share, seed)
     train = np.setdiff1d(np.arange(len(found)), held)
     return LabelSplit(
         tuple(numbers), found.of(train.tolist()), found.of(np.sort(held[1::2]).tolist()),
@@ -242,7 +242,7 @@ def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit
     )  # fmt: skip
 
 
-def _held_labels(found: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
+def _hold_out_labels(found: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
     """Return int64[held]: places of held-out texts, label after label, so that every other place is half of each
     label.
     """

@@ -144,11 +144,11 @@ def build_vocabulary(
     Raises:
         InputError: Nothing is left to keep.
     """
-    entries = _counted(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words)
+    entries = _count_entries(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words)
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
-def _counted(
+def _count_entries(
     texts: Iterable[str],
     spec: FeatureSpec,
     min_count: int = 1,
@@ -203,14 +203,14 @@ def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data
     )
 
 
-def extended_vocabulary(
+def extend_vocabulary(
     start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec, *, renew: bool = False
 ) -> Vocabulary:
     """Return the bundle's rows in their order, then new rows for `texts`; a row of unknown words stays last.
 
     Where nothing is new it is `known` itself, unless `renew` asks for the characters of this Unicode version.
     """
-    added = _added(start, known, _counted(texts, spec), spec)
+    added = _add_entries(start, known, _count_entries(texts, spec), spec)
     if not added and not renew:
         return known
     old = known.entries()
@@ -219,7 +219,7 @@ def extended_vocabulary(
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
-def _added(start: Start, known: Vocabulary, found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
+def _add_entries(start: Start, known: Vocabulary, found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
     left = {"ngram": start.max_ngrams, "word": start.max_words, "unknown": 0}
     present = {"ngram": frozenset(known.ngram_texts), "word": frozenset(known.word_texts)}
     letters = set(map(chr, known.alphabet.tolist()))

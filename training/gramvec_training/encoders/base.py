@@ -120,7 +120,7 @@ class Steps(NamedTuple):
         return found * (self.last >= 0).unsqueeze(1)
 
 
-def projected(rows: Tensor, ids: Tensor, matrix: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
+def project_rows(rows: Tensor, ids: Tensor, matrix: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Return values float32[v, k] and int64[m], the value of each position: rows[ids] @ matrix + bias.
 
     A position's product depends only on its row, so each row is multiplied once: a batch of words has some thirty

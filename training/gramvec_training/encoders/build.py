@@ -47,7 +47,7 @@ def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, gene
     return Average(table, settings, dimension, generator)
 
 
-def restored_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
+def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
     """Rebuild the encoder from the arrays of `Encoder.arrays`.
 
     Raises:
@@ -85,7 +85,7 @@ def encoder_function(encoder: Encoder, featurize: Featurize) -> Encode:
     return encode
 
 
-def known_vectors(encode: Encode, featurize: Featurize) -> Encode:
+def zero_unknown(encode: Encode, featurize: Featurize) -> Encode:
     """Return the same function with zero vectors for texts without a known feature."""
 
     def known(texts: Sequence[str]) -> Floats:
@@ -98,7 +98,7 @@ def known_vectors(encode: Encode, featurize: Featurize) -> Encode:
 
 def unit_vectors(encode: Encode, featurize: Featurize) -> Encode:
     """Return the same function with vectors of length 1, zero for texts without a known feature."""
-    known = known_vectors(encode, featurize)
+    known = zero_unknown(encode, featurize)
 
     def unit(texts: Sequence[str]) -> Floats:
         vectors = known(texts)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from gramvec_training.encoders.base import LONGEST, Encoder, Steps, normal, projected
+from gramvec_training.encoders.base import LONGEST, Encoder, Steps, normal, project_rows
 from gramvec_training.sections import IrnnSettings, LstmSettings, RnnSettings
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
@@ -207,7 +207,7 @@ class Rnn(Encoder):
         """Return the vectors float32[n, dimension] of a batch."""
         steps = Steps.of(offsets)
         rows = self.table if table is None else table  # [rows, width]
-        values, at = projected(rows, ids[steps.places], self.inputs, self.bias)
+        values, at = project_rows(rows, ids[steps.places], self.inputs, self.bias)
         last = steps.last_of(rnn(values, at, self.recurrent, steps.sizes, activation=self.activation))  # [n, d]
         return last / offsets.diff().clamp(min=1, max=LONGEST).unsqueeze(1) if self.averages else last
 
@@ -237,7 +237,7 @@ class Lstm(Encoder):
         """Return the vectors float32[n, dimension] of a batch."""
         steps = Steps.of(offsets)
         rows = self.table if table is None else table  # [rows, width]
-        values, at = projected(rows, ids[steps.places], self.inputs, self.bias)
+        values, at = project_rows(rows, ids[steps.places], self.inputs, self.bias)
         gated = self.settings.output_gate
         states = lstm(values, at, self.recurrent, self.peepholes, steps.sizes, output_gate=gated)  # [m, d]
         return steps.last_of(states)  # [n, d]

@@ -42,7 +42,7 @@ class Typos:
     seed: int = 1
 
 
-def served_model(embedder: Embedder) -> ScoredModel:
+def serve_model(embedder: Embedder) -> ScoredModel:
     """Return a bundle as it is served."""
 
     def encode(texts: Sequence[str]) -> Floats:
@@ -153,7 +153,7 @@ class Cosines:
         return nearest_rows(self.encode(queries), self.encode(texts), k)
 
 
-def fixed(encode: EncodeRows) -> ModelForTexts:
+def fix_model(encode: EncodeRows) -> ModelForTexts:
     """Return a model that does not depend on the texts at hand."""
     comparison = Cosines(encode)
     return lambda texts: comparison

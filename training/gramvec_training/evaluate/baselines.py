@@ -30,7 +30,7 @@ from gramvec_training.evaluate.backend import (
     ModelForTexts,
     ScoredModel,
     TextComparison,
-    fixed,
+    fix_model,
     most_alike,
     unit,
 )
@@ -43,7 +43,7 @@ class NotInstalledError(InputError):
 
 def of_scored(model: ScoredModel) -> ModelForTexts:
     """Wrap a bundle or a run as a model for any texts."""
-    return fixed(lambda texts: unit(model.encode(texts)))
+    return fix_model(lambda texts: unit(model.encode(texts)))
 
 
 def open_peer(name: str) -> ModelForTexts:
@@ -73,7 +73,7 @@ def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
     return models, notes
 
 
-def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
+def _weigh_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
     """Return a bundle whose lexical sketch is weighted by the texts at hand."""
 
     def opened(name: str) -> ModelForTexts:
@@ -88,7 +88,7 @@ def _weighed_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
     return opened
 
 
-def _searched(name: str) -> ModelForTexts:
+def _search(name: str) -> ModelForTexts:
     """Return the ranking of `gramvec search` in an index of the texts."""
     embedder = load(name, device="cpu")
     return lambda texts: _Searched(embedder)
@@ -108,8 +108,8 @@ def _transformer(folder: str) -> ModelForTexts:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     library = _library("sentence_transformers", "sentence-transformers")
     model = library.SentenceTransformer(str(path), device="cpu", local_files_only=True)
-    return fixed(
-        _remembered(lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+    return fix_model(
+        _remember(lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
     )
 
 
@@ -119,7 +119,7 @@ def _model2vec(folder: str) -> ModelForTexts:
         model = library.StaticModel.from_pretrained(folder)
     except Exception as error:  # whatever a folder of another kind makes it raise
         raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel") from error
-    return fixed(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
+    return fix_model(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
 
 
 class _Searched:
@@ -200,7 +200,7 @@ def _of_ngrams(shortest: int, longest: int) -> ModelForTexts:
     return _tfidf(analyzer="char_wb", ngram_range=(shortest, longest), sublinear_tf=True)
 
 
-def _remembered(encode: EncodeRows) -> EncodeRows:
+def _remember(encode: EncodeRows) -> EncodeRows:
     """Return the same function with each text's vector computed once."""
     known: dict[str, npt.NDArray[np.float32]] = {}
 
@@ -230,7 +230,7 @@ PEERS: Mapping[str, Callable[[], ModelForTexts]] = {
 OF_A_FOLDER: Mapping[str, Callable[[str], ModelForTexts]] = {
     "model2vec": _model2vec,
     "transformer": _transformer,
-    "lexical": _weighed_by_texts("lexical"),
-    "both": _weighed_by_texts("both"),
-    "search": _searched,
+    "lexical": _weigh_by_texts("lexical"),
+    "both": _weigh_by_texts("both"),
+    "search": _search,
 }

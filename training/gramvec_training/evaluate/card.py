@@ -14,7 +14,7 @@ from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_words_of
-from gramvec_training.evaluate.backend import Typos, evaluate_models, served_model
+from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluate.report import markdown_table, number, share
 from gramvec_training.evaluate.similarity import PHRASES, WORDS, SimilaritySet
 
@@ -195,19 +195,19 @@ def _neighbors(neighbors: Mapping[str, Any]) -> list[str]:
 def _data(record: Mapping[str, Any]) -> list[str]:
     vectors = record.get("vectors")
     if vectors is None:
-        return ["## Data", *_learned_from(record)]
+        return ["## Data", *_describe_origin(record)]
     parts = ["## Data"]
     if "file" in vectors:
         parts.append(f"Word vectors: the file {vectors['file']}.")
     else:
-        parts += [f"Word vectors: those that {vectors['name']} learned.", *_learned_from(vectors)]
+        parts += [f"Word vectors: those that {vectors['name']} learned.", *_describe_origin(vectors)]
     if record["data"]:
         parts += ["The common component is that of sentences of:", _texts_table(record["data"], "sentences")]
     frequencies = record["config"]["sif"]["frequencies"].rsplit("/", 1)[-1]
     return [*parts, f"Word frequencies: {frequencies}."]
 
 
-def _learned_from(record: Mapping[str, Any]) -> list[str]:
+def _describe_origin(record: Mapping[str, Any]) -> list[str]:
     if record.get("teacher"):
         parts = ["Texts, each without a label, whose vectors the teacher gave:", _texts_table(record["data"], "texts")]
         return [*parts, f"And {record['spans']:,} short phrases cut from them."] if record.get("spans") else parts
@@ -337,7 +337,7 @@ def assess(
     """Compute all figures of a card through the bundle; return JSON values."""
     models = [embedder] if beside is None else [embedder, beside]
     labels = [str(index) for index in range(len(models))]
-    reports = evaluate_models([served_model(one) for one in models], labels, sets, typos)
+    reports = evaluate_models([serve_model(one) for one in models], labels, sets, typos)
     assessed: dict[str, Any] = {
         key: reports["0"][key] for key in ("tasks", "notes", "coverage", "typos") if key in reports["0"]
     }
@@ -381,7 +381,7 @@ def renew(embedder: Embedder, evaluation: Mapping[str, Any]) -> Manifest:
         table_bytes=manifest.files.get(_TABLE, manifest.files[GRAPH]).bytes,  # a tiny table lies in the graph
     )
     try:
-        return _sealed(embedder, provenance, card)
+        return _seal(embedder, provenance, card)
     except OSError as error:
         raise BundleError(
             f"{embedder.bundle.path}: cannot be replaced ({error.strerror}); make it and the folder above writable"
@@ -399,7 +399,7 @@ def check_renewable(embedder: Embedder) -> None:
         raise BundleError(f"{path / strange[0]}: not a file of the bundle; move it elsewhere")
 
 
-def _sealed(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manifest:
+def _seal(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manifest:
     bundle, manifest = embedder.bundle, embedder.manifest
     path = bundle.path.resolve()
     with stage_folder(path) as stage:

@@ -66,18 +66,18 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
             not, and a set that has fewer than two classes or nothing to score.
     """
     if not path.is_dir():
-        labels, texts = _labeled(path)
+        labels, texts = _read_labeled(path)
         classes = _classes(path, labels)
         numbers = np.array([classes[label] for label in labels], np.int64)
-        scored = _drawn(numbers, seed)
+        scored = _draw(numbers, seed)
         if not scored.any():
             raise InputError(f"{path}: no class of {SCORED} texts or more, so there is nothing to score")
         name = path.name.removesuffix(".gz").removesuffix(".tsv")
         return ClassificationSet(name, tuple(classes), _those(texts, numbers, ~scored), _those(texts, numbers, scored))
-    labels, texts = _labeled(_only(path, "train.tsv"))
+    labels, texts = _read_labeled(_only(path, "train.tsv"))
     classes = _classes(path, labels)
     learned = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
-    labels, texts = _labeled(_only(path, "test.tsv"), classes)
+    labels, texts = _read_labeled(_only(path, "test.tsv"), classes)
     if not texts:
         raise InputError(f"{_only(path, 'test.tsv')}: empty; a line is a label, a tab and a text")
     asked = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
@@ -154,7 +154,7 @@ def _mean(vectors: UnitRows, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.float
     return np.asarray(vectors[rows].mean(axis=0), np.float64).ravel()
 
 
-def _labeled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[str], list[str]]:
+def _read_labeled(path: Path, known: Mapping[str, int] | None = None) -> tuple[list[str], list[str]]:
     labels, texts = [], []
     for line, (label, text, *_) in read_rows(path, columns=2):
         if known is not None and label not in known:
@@ -171,7 +171,7 @@ def _classes(path: Path, labels: Sequence[str]) -> dict[str, int]:
     return classes
 
 
-def _drawn(labels: Ints, seed: int) -> npt.NDArray[np.bool_]:
+def _draw(labels: Ints, seed: int) -> npt.NDArray[np.bool_]:
     rng = np.random.default_rng(seed)
     scored = np.zeros(len(labels), np.bool_)
     for number in range(int(labels.max()) + 1):

@@ -15,7 +15,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec_training.evaluate.backend import ModelForTexts
-from gramvec_training.readers.lines import numbered_lines, read_rows
+from gramvec_training.readers.lines import number_lines, read_rows
 
 DEPTH = 10
 
@@ -86,10 +86,10 @@ def ndcg(ranking: Sequence[int], grades: Mapping[int, int], depth: int) -> float
     """
     gained = [grades.get(document, 0) for document in ranking[:depth]]
     best = sorted(grades.values(), reverse=True)[:depth]
-    return _discounted(gained) / _discounted(best)
+    return _discount(gained) / _discount(best)
 
 
-def _discounted(gains: Sequence[int]) -> float:
+def _discount(gains: Sequence[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
@@ -139,7 +139,7 @@ def read_words(path: Path, count: int) -> list[str]:
         InputError: There are fewer.
     """
     words: dict[str, None] = {}
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         if len(words) == count:
             break
         try:

@@ -84,7 +84,7 @@ def to_json(reports: Mapping[str, ModelReport]) -> bytes:
 
 def table(reports: Mapping[str, ModelReport]) -> str:
     """Return a text table: `pearson/spearman` of each set, mean and pooled; typos and coverage where measured."""
-    return "\n\n".join(f"{title}\n{aligned(rows)}" for title, rows in _parts(reports))
+    return "\n\n".join(f"{title}\n{align(rows)}" for title, rows in _parts(reports))
 
 
 def markdown(reports: Mapping[str, ModelReport]) -> str:
@@ -175,7 +175,7 @@ def _coverage_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     return rows
 
 
-def aligned(rows: ReportRows) -> str:
+def align(rows: ReportRows) -> str:
     """Return rows as a text table, whose first column stands to the left."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [

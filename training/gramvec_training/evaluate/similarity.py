@@ -21,7 +21,7 @@ from gramvec.features import numpy_reference as plain
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.tokens import TokenVocabulary
 from gramvec.text.inputs import code_points
-from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.shared import Similarity
 
@@ -78,7 +78,7 @@ def read_set(path: Path) -> SimilaritySet:
     scores: list[float] = []
     left: list[str] = []
     right: list[str] = []
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         row = _row(raw)
         if row is None:
             raise InputError(f"{path} line {number}: not readable: {_LAYOUT}")
@@ -132,17 +132,20 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
     return {"tasks": tasks, "notes": notes}
 
 
-def logged(scores: dict[str, Any]) -> dict[str, Any]:
+def round_scores(scores: dict[str, Any]) -> dict[str, Any]:
     """Return task -> `mean` and `sets` of `score_sets`, Pearson and Spearman to three digits."""
 
-    def rounded(result: dict[str, Any]) -> dict[str, float | None]:
+    def round_result(result: dict[str, Any]) -> dict[str, float | None]:
         return {
             measure: None if result[measure] is None else round(result[measure], 3)
             for measure in ("pearson", "spearman")
         }
 
     return {
-        task: {"mean": rounded(one["mean"]), "sets": {name: rounded(result) for name, result in one["sets"].items()}}
+        task: {
+            "mean": round_result(one["mean"]),
+            "sets": {name: round_result(result) for name, result in one["sets"].items()},
+        }
         for task, one in scores["tasks"].items()
     }
 
@@ -171,7 +174,7 @@ def _row(raw: bytes) -> tuple[float, str, str] | None:
 
 
 def _has_layout(path: Path) -> bool:
-    first = next(numbered_lines(path), None)
+    first = next(number_lines(path), None)
     return first is not None and _row(first[1]) is not None
 
 
@@ -324,7 +327,7 @@ def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]
     return list(words)
 
 
-def listed_words(path: Path) -> list[str]:
+def read_words(path: Path) -> list[str]:
     """Return the 50,000 most frequent words of a file of frequencies."""
     frequencies = read_frequencies(path)
     words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]

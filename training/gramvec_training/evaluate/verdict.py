@@ -69,7 +69,7 @@ def pearson_of(sums: Doubles) -> Doubles:
     return r
 
 
-def counted(values: Doubles) -> Doubles:
+def count_values(values: Doubles) -> Doubles:
     """Return what `mean_of` takes, float64[n, 2], of values float64[n]."""
     return np.stack([values, np.ones(len(values))], axis=1)
 

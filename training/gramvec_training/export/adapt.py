@@ -29,7 +29,7 @@ from gramvec_training.export.bundle import (
     choose,
     export_bundle,
     read_weights,
-    saved_lexical,
+    save_lexical,
 )
 from gramvec_training.shared import Floats
 
@@ -43,7 +43,7 @@ def kind_of(entry: Entry) -> str:
     return str(len(entry.text)) if entry.kind == "ngram" else "word"
 
 
-def scaled(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float]) -> Floats:
+def scale_rows(table: Floats, entries: Sequence[Entry], scales: Mapping[str, float]) -> Floats:
     """Return the table float32[rows, d] with each row times the scale of its kind; other kinds are unchanged.
 
     Without any it is the table itself.
@@ -170,7 +170,7 @@ def with_lexical(
     with stage_folder(path) as folder:
         for file in manifest.files:
             shutil.copyfile(bundle.path / file, folder / file)
-        record = saved_lexical(folder, lexical)
+        record = save_lexical(folder, lexical)
         return rewrite_manifest(
             folder,
             manifest,

@@ -36,7 +36,7 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Counts, Repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
-from gramvec_training.export.sequence_graph import Graphed, graphed
+from gramvec_training.export.sequence_graph import Graphed, graph_encoder
 from gramvec_training.shared import Floats
 
 
@@ -49,12 +49,12 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     Raises:
         BundleError: The bundle is not a bag of rows.
     """
-    stored = stored_of(bundle)
+    stored = find_stored(bundle)
     weights = weights_of(bundle)
     return weights.rows(np.arange(bundle.manifest.rows)), None if stored.bias is None else weights.bias
 
 
-def stored_of(bundle: Bundle) -> Stored:
+def find_stored(bundle: Bundle) -> Stored:
     """Return where the table of a bag of rows lies in its bundle.
 
     Raises:
@@ -220,7 +220,7 @@ def export_bundle(
         InputError: The arguments do not fit together, or if the graph's vectors differ from the encoder's by more than
             1e-6 (1 - cosine).
     """
-    parts = graphed(encoder)
+    parts = graph_encoder(encoder)
     if len(parts.table) != len(vocabulary):
         raise InputError(f"a table of shape {parts.table.shape} does not fit a vocabulary of {len(vocabulary)} rows")
     if any(memo) and not parts.sums:
@@ -265,7 +265,7 @@ def export_bundle(
             spec=spec,
             vocabulary=vocabulary,
             memo=memory,
-            lexical=saved_lexical(folder, lexical),
+            lexical=save_lexical(folder, lexical),
             graph=graph,
             golden=golden,
             provenance={**provenance, "parity": parity},
@@ -300,7 +300,7 @@ def _largest_distance(found: Floats, expected: Floats) -> float:
     return max(0.0, float(np.max(1 - np.where(both_zero, 1.0, cosines), initial=0.0)))
 
 
-def saved_lexical(folder: Path, lexical: LexicalSketch | None) -> LexicalRecord | None:
+def save_lexical(folder: Path, lexical: LexicalSketch | None) -> LexicalRecord | None:
     """Write the lexical weights into a folder; return their manifest record, or None for None."""
     if lexical is None:
         return None

@@ -247,7 +247,7 @@ class Graphed:
         return self.writer(folder, table=rows, precision=precision)
 
 
-def graphed(encoder: Encoder) -> Graphed:
+def graph_encoder(encoder: Encoder) -> Graphed:
     """Return the table and the graph writer of an encoder.
 
     The common components of a bag (SIF, Algorithm 1, with u fixed here and not computed from the sentences at hand) are

@@ -26,7 +26,7 @@ from gramvec_training.shared import write_atomically
 
 
 @contextmanager
-def noted_signals() -> Iterator[list[int]]:
+def collect_signals() -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM in the returned list; a second signal acts as usual."""
     caught: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -158,7 +158,7 @@ def fit(
         run.restore()
     history, steps, batch = run.history, trainer.objective.steps, trainer.objective.schedule.batch
     with (
-        noted_signals() as caught,
+        collect_signals() as caught,
         tqdm(
             total=steps * batch,
             initial=history.steps * batch,

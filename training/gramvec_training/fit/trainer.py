@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from gramvec.errors import DeviceError, InputError
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.fit.optimizers import LazyOptimizer, optimizer_for, rate_at
-from gramvec_training.objectives.base import Examples, Objective, moved
+from gramvec_training.objectives.base import Examples, Objective, move
 
 
 def choose_device(name: str) -> torch.device:
@@ -65,7 +65,7 @@ class Trainer:
     def take(self, examples: Examples) -> Tensor:
         """Learn from the examples of a step; return the loss, on the device and without a gradient."""
         objective, batch, schedule = self.objective, examples.batch, self.objective.schedule
-        rows, ids, offsets = (moved(one, self.device) for one in (batch.rows, batch.ids, batch.offsets))
+        rows, ids, offsets = (move(one, self.device) for one in (batch.rows, batch.ids, batch.offsets))
 
         table = self._table
         leaf = table.leaf(rows) if table else self.encoder.table.detach().index_select(0, rows)  # [u, width]

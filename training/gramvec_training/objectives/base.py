@@ -58,7 +58,7 @@ class Objective(ABC):
         """Load what `state` returned."""
 
 
-def moved(array: npt.NDArray[Any], device: torch.device) -> Tensor:
+def move(array: npt.NDArray[Any], device: torch.device) -> Tensor:
     """Return a tensor on the device; pinned memory keeps the copy to CUDA from waiting."""
     tensor = torch.from_numpy(array)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor

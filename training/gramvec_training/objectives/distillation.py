@@ -16,9 +16,9 @@ from gramvec.errors import InputError
 from gramvec.text.arrays import Int32s
 from gramvec_training.config import Distillation, Spelling
 from gramvec_training.data.corpus import Corpus, TrainingBatch
-from gramvec_training.objectives.base import Examples, Objective, moved
+from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.shared import Bools, Halves, Ints
-from gramvec_training.teachers import Projection, projected
+from gramvec_training.teachers import Projection, project_vectors
 
 
 def distillation_loss(student: Tensor, teacher: Tensor, *, relation: float) -> Tensor:
@@ -91,7 +91,7 @@ class TeacherObjective(Objective):
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
         """Return the distillation loss against the teacher's projected vectors."""
         assert examples.targets is not None
-        targets = projected(moved(examples.targets, vectors.device), self._axes)  # [n, d]
+        targets = project_vectors(move(examples.targets, vectors.device), self._axes)  # [n, d]
         return distillation_loss(vectors, targets, relation=self.settings.relation)
 
 
@@ -140,7 +140,7 @@ class SpellingObjective(TeacherObjective):
         """Return the distillation loss of the texts plus the loss of the words."""
         assert examples.targets is not None
         settings = self._words.settings
-        targets = projected(moved(examples.targets, vectors.device), self._axes)  # [texts + words, d]
+        targets = project_vectors(move(examples.targets, vectors.device), self._axes)  # [texts + words, d]
         texts, known = examples.count, len(targets)
         words, copies = vectors[texts:known], vectors[known:]
         kept = 1 - functional.cosine_similarity(words, targets[texts:]).mean()

@@ -46,7 +46,7 @@ class NgramCounts:
         rows, numbers = [], np.zeros(size)
         sums = np.zeros((size, _number_of_traits(lexical)))
         for block in _blocks(texts):
-            text, place, traits = _described(lexical, block)
+            text, place, traits = _describe(lexical, block)
             found = sparse.csr_matrix((np.ones(len(place)), (text, place)), shape=(len(block), size))
             found.sum_duplicates()
             rows.append(found)
@@ -73,7 +73,7 @@ def _number_of_traits(lexical: LexicalSketch) -> int:
     return 8 + len(lexical.orders) - 1
 
 
-def _described(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
+def _describe(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
     """Return int64[m] text, int64[m] place and float64[m, t] traits of each n-gram of the texts."""
     given = code_points(texts, lexical.read)
     chars = characters(given, lexical.spaces)
@@ -139,11 +139,11 @@ def first_weights(counts: NgramCounts) -> Doubles:
     return np.asarray(SIF_A / (SIF_A + counts.shares))
 
 
-def learned_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
+def learn_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
     """Return float64[n]: weights learned from the labels; deterministic for pairs in the same order."""
     traits, number = counts.traits, len(counts.shares)
     squares = counts.counts.multiply(counts.counts).tocsr()
-    shared = _shared(counts, pairs)
+    shared = _share(counts, pairs)
     of_squares, of_shared = squares.T.tocsr(), shared.T.tocsr()
     start = np.log(first_weights(counts))
     labels = pairs.labels if pairs.binary else _standard(pairs.labels)
@@ -180,10 +180,10 @@ def learned_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
 def pair_cosines(counts: NgramCounts, weights: Doubles, pairs: TextPairs) -> Doubles:
     """Return float64[n]: the cosine of each pair's texts with these weights; 0 for a text without n-grams."""
     squares = counts.counts.multiply(counts.counts).tocsr()
-    return _cosines(weights**2, squares, _shared(counts, pairs), pairs)[0]
+    return _cosines(weights**2, squares, _share(counts, pairs), pairs)[0]
 
 
-def _shared(counts: NgramCounts, pairs: TextPairs) -> Any:
+def _share(counts: NgramCounts, pairs: TextPairs) -> Any:
     return counts.counts[pairs.left].multiply(counts.counts[pairs.right]).tocsr()
 
 

@@ -18,7 +18,7 @@ import orjson
 from gramvec.errors import InputError
 from gramvec.tables.inputs import Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near, numbered_lines
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bound_lines, near, number_lines
 
 Names = frozenset[str]
 
@@ -53,7 +53,7 @@ def table_rows(path: Path) -> Iterator[FieldRow]:
     if form_of(path) in NAMED:
         yield from _csv_rows(path) if form_of(path) == "csv" else _json_rows(path)
         return
-    for number, raw in bounded_lines(path):
+    for number, raw in bound_lines(path):
         if raw is None:
             yield FieldRow(number, [], TOO_LONG)
             continue
@@ -83,7 +83,7 @@ def _csv_rows(path: Path) -> Iterator[FieldRow]:
 def _json_rows(path: Path) -> Iterator[FieldRow]:
     """Yield rows of JSON objects; a value that is missing or neither text nor number is empty."""
     names: list[str] | None = None
-    for number, raw in bounded_lines(path):
+    for number, raw in bound_lines(path):
         if raw is None:
             yield FieldRow(number, [], TOO_LONG)
             continue
@@ -113,13 +113,13 @@ def _plain(value: Any) -> str:
 
 def _csv_header(path: Path) -> list[str]:
     try:
-        lines = (raw.decode("utf-8") + "\n" for _, raw in numbered_lines(path))
+        lines = (raw.decode("utf-8") + "\n" for _, raw in number_lines(path))
         return next(csv.reader(lines, strict=True), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns") from error
 
 
-def chosen_columns(
+def choose_columns(
     rows: Iterator[FieldRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
 ) -> tuple[ChosenColumns, Iterator[FieldRow]]:
     """Return the places of the two columns named in `first` and `second`, and the rows below the header.
@@ -147,7 +147,7 @@ def chosen_columns(
         named_score = [place for place, name in enumerate(header) if name.lower() in SCORES - first - second]
         score = named_score[0] if named_score else None
         free = [place for place in range(len(header)) if place != score and place not in numeric]
-        wanted = named_places(header, first, second) or (*free, *range(len(header)))[:2]
+        wanted = find_places(header, first, second) or (*free, *range(len(header)))[:2]
         named = f"{header_of(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
@@ -167,11 +167,11 @@ def chosen_columns(
 def split_header(
     rows: Iterator[FieldRow], path: Path, first: Names, second: Names
 ) -> tuple[list[str] | None, Iterator[FieldRow]]:
-    """Return the values of the header row, if there is one, and the rows below; see `chosen_columns`."""
+    """Return the values of the header row, if there is one, and the rows below; see `choose_columns`."""
     top = next(rows, None)
     if top is None:
         return None, rows
-    if form_of(path) in NAMED or named_places(top.values, first, second) is not None:
+    if form_of(path) in NAMED or find_places(top.values, first, second) is not None:
         return top.values, rows
     return None, chain([top], rows)
 
@@ -188,7 +188,7 @@ def is_zero(chosen: ChosenColumns, values: Sequence[str]) -> bool:
     return is_number(values[chosen.score]) and float(values[chosen.score]) == 0
 
 
-def named_places(header: Sequence[str], first: Names, second: Names) -> tuple[int, int] | None:
+def find_places(header: Sequence[str], first: Names, second: Names) -> tuple[int, int] | None:
     """Return the places of the first header names in `first` and in `second`, or None without both."""
     names = [name.lower() for name in header]
     left = next((place for place, name in enumerate(names) if name in first), None)

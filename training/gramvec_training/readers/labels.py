@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gramvec.errors import InputError
-from gramvec_training.readers.columns import header_of, is_number, named_places, split_header, table_rows
+from gramvec_training.readers.columns import find_places, header_of, is_number, split_header, table_rows
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
@@ -72,7 +72,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
     header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
     if header is not None:
-        places = (_places_of_pairs(header) if pairs else None) or named_places(header, _LABELS, _TEXTS) or (0, 1)
+        places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)
         texts = " and ".join(repr(header[place]) for place in places[1:])
         bad.say(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
@@ -100,5 +100,5 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
 
 
 def _places_of_pairs(header: Sequence[str]) -> tuple[int, ...] | None:
-    label, pair = named_places(header, _LABELS, LEFT), named_places(header, LEFT, RIGHT)
+    label, pair = find_places(header, _LABELS, LEFT), find_places(header, LEFT, RIGHT)
     return (label[0], *pair) if label and pair else None

@@ -97,7 +97,7 @@ def open_binary(path: Path) -> io.BufferedReader:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def bounded_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
+def bound_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     r"""Yield (line number from 1, bytes) for every line, split only on "\n"; None for a line longer than 16 MiB.
 
     One "\r" at the end of a line and a byte-order mark at the start of the file are dropped. Raises InputError where
@@ -133,9 +133,9 @@ def _check_text(name: Path | str, head: bytes) -> None:
         )
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of `bounded_lines`, and raise InputError for a line longer than 16 MiB."""
-    for number, line in bounded_lines(path):
+def number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of `bound_lines`, and raise InputError for a line longer than 16 MiB."""
+    for number, line in bound_lines(path):
         if line is None:
             raise InputError(f"{near(path)} line {number}: {TOO_LONG}; split it")
         yield number, line
@@ -146,9 +146,9 @@ def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
 
     Raises:
         InputError: At the line: one with fewer than `columns` values and one that is not UTF-8, and what
-            `numbered_lines` raises.
+            `number_lines` raises.
     """
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         if not raw:
             continue
         try:
@@ -162,7 +162,7 @@ def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
 
 def read_texts(path: Path) -> Iterator[str]:
     """Yield one stripped text a line; blank lines and lines that are not UTF-8 are left out."""
-    for _, raw in numbered_lines(path):
+    for _, raw in number_lines(path):
         try:
             text = raw.decode("utf-8").strip()
         except UnicodeDecodeError:

@@ -17,13 +17,13 @@ from gramvec.tables.inputs import form_of
 from gramvec_training.readers.columns import (
     NAMED,
     ChosenColumns,
-    chosen_columns,
+    choose_columns,
     header_of,
     is_number,
     is_zero,
     table_rows,
 )
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bounded_lines, near
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bound_lines, near
 from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
@@ -51,7 +51,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     skipped and counted, or refused with InputError.
     """
     bad = BadRows(path)
-    chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT)
+    chosen, rows = choose_columns(table_rows(path), bad, LEFT, RIGHT)
     groups: list[Group] = []
     zeros = 0
     for number, values, why in rows:
@@ -96,7 +96,7 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    for number, raw in bounded_lines(path):
+    for number, raw in bound_lines(path):
         fields = _decode(raw, number, bad, on_bad, _PPDB_REMEDY, _PPDB_SEPARATOR)
         if fields is None:
             continue
@@ -170,7 +170,7 @@ def holds_labels(path: Path) -> bool:
     Raises:
         InputError: The file is missing or no text.
     """
-    chosen, rows = chosen_columns(table_rows(path), BadRows(path), LEFT, RIGHT, labels=True)
+    chosen, rows = choose_columns(table_rows(path), BadRows(path), LEFT, RIGHT, labels=True)
     if chosen.score is None:
         return False
     return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
@@ -186,7 +186,7 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
             for a file without labels.
     """
     bad = BadRows(path)
-    chosen, rows = chosen_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)
+    chosen, rows = choose_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         raise InputError(f"{near(path)}: no column of labels; write 0, 1 or a score behind the two texts")
     left, right, labels = [], [], []

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.readers.lines import numbered_lines
+from gramvec_training.readers.lines import number_lines
 from gramvec_training.shared import Floats
 
 
@@ -67,7 +67,7 @@ def _from_array(path: Path, listed: Path) -> tuple[list[str], Floats]:
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"{path} row {row}: a number that is not finite; remove the word")
-    words = _listed(listed)
+    words = _list_names(listed)
     if len(words) != len(vectors):
         raise InputError(f"{path}: {len(vectors)} rows and {listed.name} {len(words)} words; give one word a row")
     first = {word: row for row, word in reversed(list(enumerate(words)))}
@@ -77,10 +77,10 @@ def _from_array(path: Path, listed: Path) -> tuple[list[str], Floats]:
     return [words[row] for row in rows], vectors[rows]
 
 
-def _listed(path: Path) -> list[str]:
+def _list_names(path: Path) -> list[str]:
     if path.suffix != ".parquet":
         try:
-            return [raw.decode("utf-8") for _, raw in numbered_lines(path)]
+            return [raw.decode("utf-8") for _, raw in number_lines(path)]
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8: {error}") from error
     try:
@@ -103,7 +103,7 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
     seen: set[str] = set()
     rows: list[Floats] = []
     dimension: int | None = None
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         fields = raw.rstrip().split(b" ")
         if number == 1 and len(fields) == 2 and all(part.isdigit() for part in fields):
             dimension = int(fields[1])
@@ -141,7 +141,7 @@ def read_frequencies(path: Path) -> dict[str, float]:
         InputError: Naming the line that is neither.
     """
     values: list[tuple[str, float]] = []
-    for number, raw in numbered_lines(path):
+    for number, raw in number_lines(path):
         if not raw.strip():
             continue
         try:
@@ -157,14 +157,14 @@ def read_frequencies(path: Path) -> dict[str, float]:
         raise InputError(f"{path}: no word; each line is a word, a space or tab, and a number")
 
     if all(value <= 0 for _, value in values):
-        return _added([(word, 10.0 ** (value / 100)) for word, value in values])
+        return _add_lengths([(word, 10.0 ** (value / 100)) for word, value in values])
     if any(value < 0 for _, value in values):
         raise InputError(f"{path}: mixes counts with negative numbers; give only counts or only centibels")
     total = sum(value for _, value in values)
-    return _added([(word, value / total) for word, value in values if value > 0])
+    return _add_lengths([(word, value / total) for word, value in values if value > 0])
 
 
-def _added(values: list[tuple[str, float]]) -> dict[str, float]:
+def _add_lengths(values: list[tuple[str, float]]) -> dict[str, float]:
     frequencies: dict[str, float] = {}
     for word, value in values:
         frequencies[word] = frequencies.get(word, 0.0) + value
@@ -180,7 +180,7 @@ def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         rows = 0
-        for _, raw in numbered_lines(path):
+        for _, raw in number_lines(path):
             word, _, rest = raw.decode("utf-8", "replace").partition("\t")
             misspelling = rest.split("\t")[0].strip()
             if word.isalpha() and misspelling and misspelling.lower() != word.lower():

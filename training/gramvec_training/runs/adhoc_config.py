@@ -165,6 +165,6 @@ def command_line(*words: str) -> str:
     return shlex.join(["gramvec-train", *words])
 
 
-def shown(path: Path) -> str:
+def show_path(path: Path) -> str:
     """Return a path as a published record shows it, without private folders."""
     return path.name if path.is_absolute() else path.as_posix()

@@ -25,7 +25,7 @@ from gramvec_training.objectives.distillation import SpellingObjective, Spelling
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, spec_of
-from gramvec_training.runs.warm_start import begin_from, begun_encoder, begun_vocabulary, origin_record
+from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, origin_record
 from gramvec_training.teachers import open_teacher, principal_projection
 
 SHORTEST_WORD = 4  # misspelt, a shorter one is most often another word
@@ -56,7 +56,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         whitening=settings.whitening,
     )
     spec = spec_of(config)
-    vocabulary = begun_vocabulary(config, started, texts, spec, data)
+    vocabulary = begin_vocabulary(config, started, texts, spec, data)
     featurizer = Featurizer(spec, vocabulary)
 
     known = read_misspellings([data / path for path in settings.misspellings])
@@ -103,7 +103,7 @@ def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
         featurizer,
         texts[:PARITY_TEXTS],
         count_repeated(texts, spec),
-        make_encoder=lambda: begun_encoder(config, started, settings.seed, vocabulary, data),
+        make_encoder=lambda: begin_encoder(config, started, settings.seed, vocabulary, data),
         record=record,
         make_objective=make_objective,
         digests=(corpus.digest, teacher.digest, teacher.precision),

@@ -17,7 +17,7 @@ from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
 from gramvec_training.evaluate.matching import pair_scores, pair_verdict
 from gramvec_training.evaluate.verdict import groups_of
 from gramvec_training.export.adapt import with_lexical
-from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learned_weights
+from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
 from gramvec_training.readers.lines import near
 from gramvec_training.readers.pairs import LabeledPairs, read_labeled_pairs
 from gramvec_training.sections import OnBad
@@ -82,12 +82,12 @@ def learn_ngram_weights(
         reports[label] = pair_scores(cosines, given.labels, parts, binary=given.binary)
     measure = "f1" if given.binary else "pearson"
     best = max(before, key=lambda label: reports[label][measure])
-    reports["weighed by the texts"] = _scored(unlearned, texts, given, parts)
+    reports["weighed by the texts"] = _score(unlearned, texts, given, parts)
     held_out = np.zeros(len(left))
     for part in range(PARTS):
         inside, outside = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
         if len(outside):
-            learned = _lexical(unlearned, counts, learned_weights(counts, given.of(inside)))
+            learned = _lexical(unlearned, counts, learn_weights(counts, given.of(inside)))
             held_out[outside] = _cosines(learned, texts, given.of(outside))
     reports["learned"] = pair_scores(held_out, given.labels, parts, binary=given.binary)
     report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
@@ -95,7 +95,7 @@ def learn_ngram_weights(
     report["verdict"] = said_better
     if not (anyway or said_better["better"]):
         return None, report
-    learned = _lexical(unlearned, counts, learned_weights(counts, given))
+    learned = _lexical(unlearned, counts, learn_weights(counts, given))
     said = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, said, name=name), report
 
@@ -151,7 +151,7 @@ def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> Lex
     return LexicalSketch(NgramWeights(rounded, unlearned.weights.letters), **unlearned.shape)
 
 
-def _scored(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: Ints) -> dict[str, float]:
+def _score(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: Ints) -> dict[str, float]:
     return pair_scores(_cosines(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
 
 

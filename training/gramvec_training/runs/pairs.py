@@ -32,7 +32,7 @@ from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function, unit_vectors
 from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_rights, label_score
 from gramvec_training.evaluate.tasks import reciprocal_ranks, retrieval
-from gramvec_training.evaluate.verdict import counted, mean_of, verdict
+from gramvec_training.evaluate.verdict import count_values, mean_of, verdict
 from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.readers.labels import read_label_texts
@@ -40,7 +40,7 @@ from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import Group
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, spec_of
-from gramvec_training.runs.warm_start import Started, begin_from, begun_encoder, begun_vocabulary, origin_record
+from gramvec_training.runs.warm_start import Started, begin_encoder, begin_from, begin_vocabulary, origin_record
 from gramvec_training.sections import DataSet
 from gramvec_training.shared import Encode
 
@@ -53,7 +53,7 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
     training = config.training
     assert training is not None
     started = begin_from(config)
-    drawn = [_drawn(one, data, training.seed, index) for index, one in enumerate(config.data)]
+    drawn = [_draw(one, data, training.seed, index) for index, one in enumerate(config.data)]
     numbers: dict[str, int] = {}
     for groups, _ in drawn:
         for group in groups:
@@ -62,7 +62,7 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
 
     texts = list(numbers)
     spec = spec_of(config)
-    vocabulary = begun_vocabulary(config, started, texts, spec, data)
+    vocabulary = begin_vocabulary(config, started, texts, spec, data)
     featurizer = Featurizer(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
         corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
@@ -79,7 +79,7 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
             ],
             "pairs": history.examples,
             "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
-            **_held_out_record(config, training, data, started, encoder, featurizer, drawn),
+            **_record_held_out(config, training, data, started, encoder, featurizer, drawn),
             **origin_record(started),
         }
 
@@ -88,14 +88,14 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
         featurizer,
         [texts[i] for i in sample],
         count_repeated(texts, spec),
-        make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, data),
+        make_encoder=lambda: begin_encoder(config, started, training.seed, vocabulary, data),
         record=record,
         make_objective=lambda encoder, device: PairObjective(encoder, corpus, mixture, training),
         digests=(corpus.digest,),
     )
 
 
-def _drawn(one: DataSet, data: Path, seed: int, index: int) -> tuple[list[Group], BadRows]:
+def _draw(one: DataSet, data: Path, seed: int, index: int) -> tuple[list[Group], BadRows]:
     groups, bad = read_kept(one, data, seed)
     for line in bad.notes():
         _log.warning(line)
@@ -125,7 +125,7 @@ def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: Source
     }
 
 
-def _held_out_record(
+def _record_held_out(
     config: Config,
     training: Training,
     data: Path,
@@ -147,7 +147,7 @@ def _held_out_record(
     if started is not None:
         former = unit_vectors(started.encode(), started.bundle.featurizer)
         others = list(dict.fromkeys(group[1] for groups, _ in drawn for group in groups))
-        ranks = [counted(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
+        ranks = [count_values(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
         groups = np.unique(pairs.meanings, return_inverse=True)[1]
         found["before"] = retrieval(pairs, former)
         found["verdict"] = verdict(
@@ -178,7 +178,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
         _log.warning(line)
     texts, labels = split.train.texts, len(split.names)
     spec = spec_of(config)
-    vocabulary = begun_vocabulary(config, started, texts, spec, begun.data)
+    vocabulary = begin_vocabulary(config, started, texts, spec, begun.data)
     featurizer = Featurizer(spec, vocabulary)
     with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
         corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
@@ -205,7 +205,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
                 "after": label_accuracies(*asked, unit(encoder)),
             }
             if before is not None:
-                rights = [counted(label_rights(*asked, one)) for one in (before, unit(encoder))]
+                rights = [count_values(label_rights(*asked, one)) for one in (before, unit(encoder))]
                 said = "label of the nearest text and nearest mean of a label, mean %"
                 found["labels"]["verdict"] = verdict(said, rights, np.arange(len(split.reported)), mean_of)
         return {
@@ -230,7 +230,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
         featurizer,
         [texts[i] for i in sample[:PARITY_TEXTS]],
         count_repeated(texts, spec),
-        make_encoder=lambda: begun_encoder(config, started, training.seed, vocabulary, begun.data),
+        make_encoder=lambda: begin_encoder(config, started, training.seed, vocabulary, begun.data),
         record=record,
         make_objective=make_objective,
         selection=selection,

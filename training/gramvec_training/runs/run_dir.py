@@ -28,11 +28,11 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config
 from gramvec_training.data.vocabulary import Repeated
 from gramvec_training.encoders.base import Arrays, Encoder
-from gramvec_training.encoders.build import encoder_function, restored_encoder
+from gramvec_training.encoders.build import encoder_function, restore_encoder
 from gramvec_training.evaluate.card import write_card
-from gramvec_training.export.adapt import scaled, whitening_transform
+from gramvec_training.export.adapt import scale_rows, whitening_transform
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
-from gramvec_training.export.sequence_graph import graphed
+from gramvec_training.export.sequence_graph import graph_encoder
 from gramvec_training.sections import Export, Precision
 from gramvec_training.shared import write_atomically
 
@@ -88,7 +88,7 @@ def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> Begu
     return begun
 
 
-def begun_run(folder: Path) -> Begun:
+def read_begun(folder: Path) -> Begun:
     """Read what `begin_run` wrote.
 
     Raises:
@@ -167,14 +167,14 @@ def load_run(folder: Path) -> FinishedRun:
     Raises:
         InputError: There is no run, it is not finished, or a file of it is damaged.
     """
-    config = begun_run(folder).config
+    config = read_begun(folder).config
     if not is_finished(folder):
         raise InputError(
             f"{folder}: the run is not finished; continue it with gramvec-train fit --out {folder} --resume"
         )
     try:
         with np.load(folder / _WEIGHTS, allow_pickle=False) as arrays:
-            encoder = restored_encoder(config.composition, dict(arrays), config.model.dimension)
+            encoder = restore_encoder(config.composition, dict(arrays), config.model.dimension)
         record = orjson.loads((folder / _RECORD).read_bytes())
         texts = (folder / _TEXTS).read_text(encoding="utf-8").split("\n")[:-1]
         counted = (folder / _REPEATED).read_text(encoding="utf-8").split("\n")[:-1]
@@ -224,8 +224,8 @@ def export_run(
     precision = precision or export.precision
     name = name or model.name
     featurizer = Featurizer(spec, run.vocabulary)
-    encoder = _shaped(run, export, featurizer)
-    has_memo = can_have_memo(spec, sums=graphed(encoder).sums)
+    encoder = _shape(run, export, featurizer)
+    has_memo = can_have_memo(spec, sums=graph_encoder(encoder).sums)
     kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
     return export_bundle(
         path,
@@ -251,13 +251,13 @@ def export_run(
     )
 
 
-def _shaped(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
+def _shape(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
     if not export.scales and not export.whitening:
         return run.encoder
     scales = {str(kind): scale for kind, scale in export.scales.items()}
     arrays = run.encoder.arrays()
-    table = scaled(arrays["table"], run.vocabulary.entries(), scales)
+    table = scale_rows(arrays["table"], run.vocabulary.entries(), scales)
     if export.whitening:  # which the config allows only for a linear bag
-        bag = restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
+        bag = restore_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
         table = table @ whitening_transform(encoder_function(bag, featurizer)(run.texts), export.whitening)
-    return restored_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
+    return restore_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

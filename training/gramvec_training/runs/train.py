@@ -13,9 +13,9 @@ import orjson
 from gramvec.features.featurizer import Featurizer
 from gramvec_training.config import Config, How
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import cosines, encoder_function, known_vectors
+from gramvec_training.encoders.build import cosines, encoder_function, zero_unknown
 from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, logged, score_sets
+from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
 from gramvec_training.fit.loop import History, Log, Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.runs.distill import prepare_distillation
@@ -96,7 +96,7 @@ def _log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log
     """Return the log: the mean of each task and the score of each set, every `every` steps."""
     if not sets or dev.every is None:
         return None
-    return Log(lambda encoder: logged(_scores(sets, encoder, featurizer)), dev.every)
+    return Log(lambda encoder: round_scores(_scores(sets, encoder, featurizer)), dev.every)
 
 
 def _selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Selection:
@@ -122,7 +122,7 @@ def run_model(run: FinishedRun, device: str = "cpu") -> ScoredModel:
     return ScoredModel(
         run.config.model.name,
         featurizer,
-        known_vectors(encode, featurizer),
+        zero_unknown(encode, featurizer),
         cosines(encode, featurizer),
         {"device": str(encoder.table.device), "parameters": encoder.parameter_counts()},
     )

@@ -17,11 +17,11 @@ from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config, Start
-from gramvec_training.data.vocabulary import extended_vocabulary, vocabulary_for
+from gramvec_training.data.vocabulary import extend_vocabulary, vocabulary_for
 from gramvec_training.encoders.bag import Bag, bag_of
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder, encoder_function
-from gramvec_training.export.bundle import read_weights, stored_of
+from gramvec_training.export.bundle import find_stored, read_weights
 from gramvec_training.readers.vectors import read_vectors, vectors_at
 from gramvec_training.runs.run_dir import spec_of
 from gramvec_training.sections import BagSettings, EncoderPooling, ModelSettings
@@ -70,7 +70,7 @@ def open_start(start: Start) -> tuple[Bundle, Stored]:
             f"{start.bundle}: the bundle has changed since the run began; put the old one back, or start the run again "
             "with --overwrite"
         )
-    return bundle, stored_of(bundle)
+    return bundle, find_stored(bundle)
 
 
 def read_start(start: Start) -> Started:
@@ -93,9 +93,9 @@ def begin_from(config: Config) -> Started | None:
     return started
 
 
-def continued_encoder(started: Started, seed: int, vocabulary: Vocabulary) -> Bag:
+def continue_encoder(started: Started, seed: int, vocabulary: Vocabulary) -> Bag:
     """Return the encoder with the bundle's weights, and initial values by the seed for new rows."""
-    return started.bag(started_table(started, vocabulary, seed))
+    return started.bag(start_table(started, vocabulary, seed))
 
 
 def origin_record(started: Started | None) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _check_fits(started: Started, config: Config) -> None:
             raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {given}")
 
 
-def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
+def start_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
     """Return float32[rows, d]: the bundle's rows where `vocabulary` has them, initial values elsewhere.
 
     A new word begins as the unknown word's row where the bundle has one, so that texts keep their vectors; any other
@@ -158,20 +158,20 @@ def started_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats
 UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of unknown words
 
 
-def begun_vocabulary(
+def begin_vocabulary(
     config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
 ) -> Vocabulary:
     """Return the vocabulary of the texts, or the bundle's vocabulary extended by them."""
     if config.start is None or started is None:
         return vocabulary_for(config, texts, spec, data)
     renew = started.bundle.spec.unicode != spec.unicode
-    return extended_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
+    return extend_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
 
 
-def begun_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
+def begin_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
     """Return the encoder with its initial values, or with those of the bundle of a warm start."""
     if started is not None:
-        return continued_encoder(started, seed, vocabulary)
+        return continue_encoder(started, seed, vocabulary)
     generator = torch.Generator().manual_seed(seed)
     table = _first_table(config.model, vocabulary, data, generator)
     return build_encoder(config.composition, table, config.model.dimension, generator)
