@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.terminal import escaped
 from gramvec.embed.vectors import SPACES
+from gramvec.progress import progress_bar
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."
@@ -34,11 +33,6 @@ def printable(text: str) -> str:
     return escaped(text, kept="")
 
 
-def bar(title: str, total: int, unit: str) -> Any:
-    """Return a progress bar on stderr; it shows nothing where stderr is not a terminal."""
-    return tqdm(desc=title, total=total, unit=unit, unit_scale=True, disable=None, file=sys.stderr)
-
-
 class Bars:
     """Progress bars of consecutive phases, one at a time."""
 
@@ -57,5 +51,5 @@ class Bars:
         """Advance the bar of `phase` by `done` of `total` rows, or of pairs in the phase "comparing"."""
         if phase != self._phase:
             self.__exit__()
-            self._phase, self._bar = phase, bar(phase, total, " pairs" if phase == "comparing" else " rows")
+            self._phase, self._bar = phase, progress_bar(phase, total, " pairs" if phase == "comparing" else " rows")
         self._bar.update(done)

@@ -100,7 +100,7 @@ def read_rows(
 
 
 def known_rows(
-    distinct: DistinctRows, index: Index, threshold: float, *, watch: Callable[[int], None]
+    distinct: DistinctRows, index: Index, threshold: float, *, watch: Callable[[int], object]
 ) -> list[KnownRow]:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column

@@ -74,7 +74,7 @@ class Encodes(ABC):
             texts, batch_size=batch_size, normalize=normalize_embeddings, dimensions=truncate_dim, truncate=True
         )
         if show_progress_bar:
-            from tqdm import tqdm
+            from tqdm.auto import tqdm  # in notebooks the notebook's
 
             blocks = iter(tqdm(blocks, desc="Batches", total=-(-len(texts) // batch_size)))
         nothing = np.empty((0, truncate_dim or self.dimension), np.float32)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from gramvec.errors import InputError
+from gramvec.progress import progress_bar
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
@@ -136,14 +137,12 @@ def score_all(
     typos: Typos,
 ) -> None:
     """Add task scores to the models' reports, in the order of `scored`, and a report for each baseline."""
-    from tqdm import tqdm
-
     from gramvec_training.evaluate.baselines import of_scored
     from gramvec_training.evaluate.tasks import score_families, score_similarity
 
     models = {label: of_scored(one) for label, one in zip(reports, scored, strict=True)}
     rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
-    with tqdm(total=rounds, unit=" sets", disable=None) as bar:
+    with progress_bar("evaluate", rounds, " sets") as bar:
 
         def at(place: str) -> None:
             bar.set_description(place)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features.numpy_reference import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
+from gramvec.progress import progress_bar
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
 from gramvec.text.inputs import code_points
@@ -107,7 +107,7 @@ def words_of(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> C
 
 
 def _chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str) -> Iterator[Characters]:
-    with tqdm(total=len(texts), desc=title, unit=" texts", disable=None) as bar:
+    with progress_bar(title, len(texts), " texts") as bar:
         for start in range(0, len(texts), CHUNK_TEXTS):
             chunk = texts[start : start + CHUNK_TEXTS]
             yield characters(code_points(chunk, spec.read), alphabet.table)

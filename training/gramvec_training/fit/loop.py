@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +14,9 @@ from types import FrameType
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from gramvec.errors import GramvecError, InputError
+from gramvec.progress import progress_bar
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
@@ -159,14 +158,7 @@ def fit(
     history, steps, batch = run.history, trainer.objective.steps, trainer.objective.schedule.batch
     with (
         collect_signals() as caught,
-        tqdm(
-            total=steps * batch,
-            initial=history.steps * batch,
-            desc="fit",
-            unit="",
-            unit_scale=True,
-            disable=not sys.stderr.isatty(),
-        ) as bar,
+        progress_bar("fit", steps * batch, "", initial=history.steps * batch) as bar,
     ):
         clock = saved = time.monotonic()
         for examples in _examples(trainer.objective, range(history.steps, steps)):

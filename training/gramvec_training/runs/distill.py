@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
+from gramvec.progress import progress_bar
 from gramvec_training.config import How, Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import copies_of, misspelt, spelt_alike
@@ -128,4 +128,4 @@ def _words(settings: Spelling, data: Path) -> list[str]:
 
 
 def _bar(title: str, total: int) -> tqdm[Any]:
-    return tqdm(total=total, desc=title, unit=" texts", unit_scale=True, disable=not sys.stderr.isatty())
+    return progress_bar(title, total, " texts")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
-from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
+from gramvec.progress import progress_bar
 from gramvec_training.config import Config, How, Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
@@ -64,7 +64,7 @@ def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
     spec = spec_of(config)
     vocabulary = begin_vocabulary(config, started, texts, spec, data)
     featurizer = Featurizer(spec, vocabulary)
-    with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
+    with progress_bar("features", len(texts), " texts") as bar:
         corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
     counts = corpus.counts
     sources = [_source(one, groups, numbers, counts) for one, (groups, _) in zip(config.data, drawn, strict=True)]
@@ -180,7 +180,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
     spec = spec_of(config)
     vocabulary = begin_vocabulary(config, started, texts, spec, begun.data)
     featurizer = Featurizer(spec, vocabulary)
-    with tqdm(total=len(texts), desc="features", unit=" texts", disable=None) as bar:
+    with progress_bar("features", len(texts), " texts") as bar:
         corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
     sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
     chosen_beside = split.train.of(np.sort(sample[:_MOST_TO_CHOOSE]).tolist())

@@ -24,7 +24,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.row_columns import RowColumns, columns_option
 from gramvec.cli.jobs.search import gone_option
-from gramvec.cli.options import Bars, bar, device_option, printable
+from gramvec.cli.options import Bars, device_option, printable
 from gramvec.duplicates.api import BYS, By
 from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
@@ -33,6 +33,7 @@ from gramvec.duplicates.report import dedupe_report
 from gramvec.duplicates.rows import DedupeTable, KnownRow, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
 from gramvec.matching.report import pair_model_fact
+from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.search.index import Index
 from gramvec.tables.columns import OnError, count_cells
@@ -146,7 +147,7 @@ def dedupe(
         shown = RowList(table, on, columns, file, input_format)
         listed = keep is None or output is not None
         if index is not None:
-            with bar("comparing", len(distinct.columns[0]), " texts") as counted:
+            with progress_bar("comparing", len(distinct.columns[0]), " texts") as counted:
                 least = KNOWN_THRESHOLD if threshold is None else threshold
                 known = known_rows(distinct, index, least, watch=counted.update)
             dropped = np.array([one.row for one in known], np.int64)

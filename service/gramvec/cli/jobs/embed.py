@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from gramvec.bulk.embed_file import (
     COLUMN,
@@ -31,6 +30,7 @@ from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space, VectorPrecision
+from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS, Reader
 from gramvec.tables.columns import OnError
@@ -207,7 +207,7 @@ def told_to_stop() -> Iterator[None]:
 @contextmanager
 def progress(title: str) -> Iterator[Watcher]:
     """Show a bar on a terminal's stderr, by bytes or rows of the input if they are known, with the rows a second."""
-    with tqdm(desc=title, unit=" rows", disable=None, file=sys.stderr, dynamic_ncols=True) as bar:
+    with progress_bar(title, unit_scale=False) as bar:
         began: tuple[float, int] | None = None
 
         def watch(reader: Reader, rows: int) -> None:

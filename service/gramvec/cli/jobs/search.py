@@ -12,7 +12,6 @@ from typing import Any, Literal, get_args
 
 import click
 import orjson
-from tqdm import tqdm
 
 from gramvec.cli.jobs.embed import (
     column_option,
@@ -31,6 +30,7 @@ from gramvec.cli.jobs.row_columns import free_names
 from gramvec.cli.options import device_option, json_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index
 from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
@@ -196,7 +196,7 @@ def rebuild(index: Path, model: str | None, device: Device, threads: int | None)
     with (
         closing(load(name, device=device, threads=1)) as embedder,
         told_to_stop(),
-        tqdm(desc="indexing", unit=" rows", disable=None, file=sys.stderr, dynamic_ncols=True) as bar,
+        progress_bar("indexing") as bar,
     ):
 
         def watch(done: int, total: int) -> None:
