@@ -109,7 +109,7 @@ class Matcher:
         """Learn from labels, (left row, right row, whether they match) each; other arguments as in `match`.
 
         Raises:
-            InputError: tables or labels are not valid, labels contradict, or there are fewer than 10 of either kind.
+            InputError: tables or labels are not valid, labels contradict, or there are fewer than 5 of either kind.
         """
         fields, columns = _fields(left, right, on)
         given = labels_of(labels)

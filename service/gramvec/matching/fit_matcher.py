@@ -27,7 +27,7 @@ from gramvec.pairs.trees import trees_of_scikit_learn
 FOLDS = 5
 SEED = 0
 # Pairs of either kind, and left rows that pairs of either kind must have.
-FEWEST, FEWEST_ROWS = 10, FOLDS
+FEWEST, FEWEST_ROWS = 5, FOLDS
 # If one left row in this many has several labeled matches, all pairs above the threshold are matches.
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
@@ -50,7 +50,7 @@ def fit_matcher(
     Args:
         pair: the tables.
         columns: the names of their compared columns.
-        labels: at least 10 pairs that match and 10 that do not.
+        labels: at least 5 pairs that match and 5 that do not.
         watch: as in `match_fields`.
 
     Raises:

@@ -60,7 +60,7 @@ function update() {
     estimate && share("precision", estimate.precision), estimate && share("recall", estimate.recall)),
   make("p", { class: "soft", role: "status" }, current.problem || (current.learning ? "Learning from the answers …"
     : current.rounds ? `Learned ${current.rounds} ${current.rounds === 1 ? "time" : "times"} from the answers.`
-      : "After ten answers of each kind it is learned from them.")));
+      : "After five answers of each kind it is learned from them.")));
   figure.replaceChildren(histogram(current.scores, current.scores.threshold));
 }
 

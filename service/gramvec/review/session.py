@@ -26,7 +26,7 @@ Answer = Literal["yes", "no", "unsure"]
 # How an answer stands in the file: as `gramvec match --labels` reads it. An unsure answer is no label.
 WRITTEN: dict[Answer, str] = {"yes": "1", "no": "0", "unsure": ""}
 # Learning starts when there are so many answers of each kind, and again after as many more answers.
-MIN_OF_EACH = 10
+MIN_OF_EACH = 5
 LEARN_EVERY = 10
 
 

@@ -76,7 +76,7 @@ def review_command(
     """Ask whether pairs of rows are the same thing, one after the other, on a page in the browser.
 
     The pairs are those that teach most: y, n or u (not sure) answers, z takes an answer back, f finishes. Each answer
-    is on disk before the next pair is shown. After ten answers of each kind a matcher learns from them in the
+    is on disk before the next pair is shown. After five answers of each kind a matcher learns from them in the
     background, and asks better. Finishing writes matches, answers and matcher, and shows the command that repeats it.
     Without RIGHT, rows of LEFT are compared with each other. The page is for this machine alone: it is at 127.0.0.1,
     and its address has a secret. Needs scikit-learn and FastAPI: pip install 'gramvec[labels,serve]'.
