@@ -337,6 +337,7 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
         (["--model", "x"], "a", "--model: lines are compared by letters and words; give --by meaning"),
         (["--space", "both"], "a", "--space: gone"),
         (["--column", "text"], "a", "--column: gone since 0.2.0; columns are named with --on"),
+        (["--stays", "longest"], "a", "--stays: chooses among lines of INPUT for --keep or --report"),
         (["--no-texts"], "a", "--no-texts: gone since 0.2.0; --columns none"),
         (["--by", "meaning", "--report", "a.html"], "a", "--report: shows probabilities"),
         (["--by", "meaning", "--against", "."], "a", "leave out --by meaning"),

@@ -132,6 +132,7 @@ def dedupe(
       gramvec dedupe new.csv --against tickets.index --on subject --keep fresh.csv
     """  # noqa: D301 - click takes the character, not its escape
     _check_options(by, model, threshold, against=against, by_group=by_group, report=report)
+    _check_stays(stays, keep, against, report)
     clock = JobClock()
     form = form_to_write(output, TABLE_FORMS, "jsonl" if as_json else None, "tsv", "--json")
     check_outputs(output, keep, report, inputs=[source, against], overwrite=overwrite)
@@ -200,6 +201,12 @@ def _check_options(
         raise click.UsageError("--report: shows probabilities, and meanings have cosines; leave out one of both")
     if by == "meaning":
         check_cosine(threshold)
+
+
+def _check_stays(stays: Stays, keep: Path | None, against: Path | None, report: Path | None) -> None:
+    """Raise UsageError where no line goes, or none for another line of INPUT."""
+    if stays != "first" and (against is not None or (keep is None and report is None)):
+        raise click.UsageError("--stays: chooses among lines of INPUT for --keep or --report; leave it out")
 
 
 def _compared(
