@@ -14,7 +14,7 @@ from benchmarks.servers import Command, Server
 WITHOUT_LIMITS = """
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from gramvec.server.processes import server
-server.limited = lambda guard: HttpToolsProtocol
+server.limit_protocol = lambda guard: HttpToolsProtocol
 """
 VARIANTS = {
     "gramvec serve": "",

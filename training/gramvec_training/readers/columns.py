@@ -18,7 +18,7 @@ import orjson
 from gramvec.errors import InputError
 from gramvec.tables.inputs import Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bound_lines, near, number_lines
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, near, number_lines, split_lines
 
 Names = frozenset[str]
 
@@ -53,7 +53,7 @@ def table_rows(path: Path) -> Iterator[FieldRow]:
     if form_of(path) in NAMED:
         yield from _csv_rows(path) if form_of(path) == "csv" else _json_rows(path)
         return
-    for number, raw in bound_lines(path):
+    for number, raw in split_lines(path):
         if raw is None:
             yield FieldRow(number, [], TOO_LONG)
             continue
@@ -83,7 +83,7 @@ def _csv_rows(path: Path) -> Iterator[FieldRow]:
 def _json_rows(path: Path) -> Iterator[FieldRow]:
     """Yield rows of JSON objects; a value that is missing or neither text nor number is empty."""
     names: list[str] | None = None
-    for number, raw in bound_lines(path):
+    for number, raw in split_lines(path):
         if raw is None:
             yield FieldRow(number, [], TOO_LONG)
             continue

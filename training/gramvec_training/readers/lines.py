@@ -97,7 +97,7 @@ def open_binary(path: Path) -> io.BufferedReader:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def bound_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
+def split_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     r"""Yield (line number from 1, bytes) for every line, split only on "\n"; None for a line longer than 16 MiB.
 
     One "\r" at the end of a line and a byte-order mark at the start of the file are dropped. Raises InputError where
@@ -134,8 +134,8 @@ def _check_text(name: Path | str, head: bytes) -> None:
 
 
 def number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of `bound_lines`, and raise InputError for a line longer than 16 MiB."""
-    for number, line in bound_lines(path):
+    """Yield the lines of `split_lines`, and raise InputError for a line longer than 16 MiB."""
+    for number, line in split_lines(path):
         if line is None:
             raise InputError(f"{near(path)} line {number}: {TOO_LONG}; split it")
         yield number, line

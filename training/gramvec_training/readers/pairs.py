@@ -23,7 +23,7 @@ from gramvec_training.readers.columns import (
     is_zero,
     table_rows,
 )
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, bound_lines, near
+from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, near, split_lines
 from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
@@ -96,7 +96,7 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    for number, raw in bound_lines(path):
+    for number, raw in split_lines(path):
         fields = _decode(raw, number, bad, on_bad, _PPDB_REMEDY, _PPDB_SEPARATOR)
         if fields is None:
             continue
