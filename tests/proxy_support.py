@@ -68,7 +68,7 @@ def nginx(servers: Sequence[str], prefix: str = "/") -> Iterator[int]:
 def haproxy(servers: Sequence[str], check: str = "option httpchk HEAD /health") -> Iterator[int]:
     """HAProxy before these servers, which it checks ten times a second: its port."""
     lines = "\n".join(
-        f"  server s{place} {server} check inter 100ms fall 1 rise 1" for place, server in enumerate(servers)
+        f"  server s{place} {server} check inter 100ms fall 3 rise 1" for place, server in enumerate(servers)
     )
     with _run_proxy(["haproxy", "-db", "-f"], HAPROXY, servers=lines, check=check) as port:
         yield port
