@@ -166,7 +166,7 @@ def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=2, show_default=True)
 def main(folder: Path, rounds: int) -> None:
     """Print F1 after 25, 50 and 100 answers of a review, and after as many random labels."""
     head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")]
