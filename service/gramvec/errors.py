@@ -14,7 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Literal
 
-MOST_QUOTED, MOST_OF_ERROR = 100, 400
+MAX_QUOTED, MAX_OF_ERROR = 100, 400
 
 OverloadReason = Literal["memory", "queue_texts", "queue_characters", "deadline", "shutting_down"]
 
@@ -91,7 +91,7 @@ def quoted(value: object) -> str:
 
     An exception gives its message, at most 400 characters; any other object gives the name of its type.
     """
-    most = MOST_OF_ERROR if isinstance(value, Exception) else MOST_QUOTED
+    most = MAX_OF_ERROR if isinstance(value, Exception) else MAX_QUOTED
     if not isinstance(value, str | int | float | Exception):
         return type(value).__name__
     text = str(value)[: most + 1].encode("unicode-escape").decode("ascii")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from conftest import MODELS
 from gramvec.classify.fit import SCALES, fit_head, logistic_regression
-from gramvec.classify.head import MOST_LABELS, VERSION, Head, HeadWeights, scored
+from gramvec.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, scored
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.classify.targets import Targets
 from gramvec.cli import cli
@@ -240,7 +240,7 @@ def one(name: str, value: float, dtype: str = "<f4") -> dict[str, Any]:
     return {name: np.array([value], dtype)}
 
 
-MANY = json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode()
+MANY = json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode()
 
 
 @pytest.mark.parametrize(

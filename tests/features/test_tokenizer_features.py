@@ -198,7 +198,7 @@ def test_a_text_that_is_not_valid_is_named() -> None:
 
 
 def test_the_memo_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST_CHUNKS", 10)
+    monkeypatch.setattr(tokens, "MAX_CHUNKS", 10)
     made = word_pieces()
     memo = featurizer(made).vocabulary.chunks
     assert memo is not None

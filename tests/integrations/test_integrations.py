@@ -21,7 +21,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.integrations import models
-from gramvec.integrations.models import MOST_OPEN, name_of, open_model, vectors_of
+from gramvec.integrations.models import MAX_OPEN, name_of, open_model, vectors_of
 from gramvec.server.settings import Settings
 from http_support import running
 
@@ -83,7 +83,7 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
         patch.setattr(models, "BLOCK", 3)
         assert vectors_of(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert name_of(embedder) == str(embedder.bundle.path)
-    assert MOST_OPEN >= 2
+    assert MAX_OPEN >= 2
     with pytest.raises(InputError, match="model: must be a name, a folder, an Embedder or a Client, got int"):
         open_model(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):

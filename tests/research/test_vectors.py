@@ -149,4 +149,4 @@ def test_bad_calls_say_what_to_do(tmp_path: Path) -> None:
 
 
 def test_the_command_knows_how_many_words_a_matrix_may_have() -> None:
-    assert f"x<={cooccurrence.MOST_WORDS}" in call("vectors", "--help").stdout
+    assert f"x<={cooccurrence.MAX_WORDS}" in call("vectors", "--help").stdout

@@ -26,7 +26,7 @@ import gramvec
 from conftest import ROOT, SHIPPED
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
-from gramvec.runtime.cuda import MOST_TEXTS, CudaRuntime, rows_a_call
+from gramvec.runtime.cuda import MAX_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
 from gramvec.runtime.select import golden_difference
@@ -318,15 +318,15 @@ def test_several_threads_at_once(both: Callable[[str], Both], real_texts: list[s
 
 
 def test_the_library_takes_calls_as_large_as_the_device_wants(bundles: dict[str, Bundle]) -> None:
-    texts = [f"text {number} of several thousand" for number in range(MOST_TEXTS + 500)]
+    texts = [f"text {number} of several thousand" for number in range(MAX_TEXTS + 500)]
     path = bundles["gramvec-en"].path
     expected = gramvec.load(path, device="cpu").embed(texts)
     with gramvec_on(path, threads=1) as embedder:
-        assert embedder.batching.texts == MOST_TEXTS
+        assert embedder.batching.texts == MAX_TEXTS
         with traced() if TRACE.is_file() else nullcontext([]) as lines:
             assert embedder.embed(texts).tobytes() == expected.tobytes()
         assert len([line for line in lines if line.startswith("SCATTER")]) in (0, 2)
-        assert [len(block) for block in embedder.stream(texts)] == [MOST_TEXTS, 500]
+        assert [len(block) for block in embedder.stream(texts)] == [MAX_TEXTS, 500]
     with gramvec_on(path, threads=3) as embedder:
         assert embedder.embed(texts).tobytes() == expected.tobytes()
 

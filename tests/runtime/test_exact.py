@@ -24,7 +24,7 @@ from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
-from gramvec.runtime.int8 import MOST_EXACT, ExactTable, add_pieces, cut_pieces
+from gramvec.runtime.int8 import MAX_EXACT, ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import cpu_session
@@ -84,7 +84,7 @@ def test_pieces_are_the_texts_and_none_is_longer_than_allowed(counts: list[int],
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 30), min_size=1, max_size=5))
 def test_pieces_add_up_exactly_whatever_their_order(seed: int, counts: list[int]) -> None:
     random = np.random.default_rng(seed)
-    rows = random.integers(-MOST_EXACT // 4, MOST_EXACT // 4, (sum(counts), 3))
+    rows = random.integers(-MAX_EXACT // 4, MAX_EXACT // 4, (sum(counts), 3))
     bounds, firsts = cut_pieces(np.cumsum([0, *counts]), 3)
     pieces = np.add.reduceat(np.concatenate([rows, rows[:0]]), bounds[:-1][np.diff(bounds) > 0], axis=0)
     sums = np.zeros((len(bounds) - 1, 3), np.float32)
@@ -169,7 +169,7 @@ def test_it_gives_runtime_natives_bytes(make: Make, changes: dict[str, Any]) -> 
 def test_calls_are_cut_by_rows_and_by_texts(make: Make, monkeypatch: pytest.MonkeyPatch, rows: int, texts: int) -> None:
     bundle = make()
     expected = NativeRuntime(bundle).embed(bundle.memoised, TEXTS).vectors
-    monkeypatch.setattr(cuda, "MOST_TEXTS", texts)
+    monkeypatch.setattr(cuda, "MAX_TEXTS", texts)
     monkeypatch.setattr(cuda, "rows_a_call", lambda _: rows)
     calls: list[tuple[int, int]] = []
     run = cuda._Lane.run

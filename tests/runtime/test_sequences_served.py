@@ -22,7 +22,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec.explain.contributions import explain
-from gramvec.explain.decompose import MOST_PIECES, shares
+from gramvec.explain.decompose import MAX_PIECES, shares
 from gramvec.explain.neighbors import nearest_ngrams
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.ort import PLACES, OnnxRuntime, take_texts
@@ -414,7 +414,7 @@ def test_explanations_of_long_texts_leave_pieces_out(bundles: Path) -> None:
     rows = embedder.bundle.featurizer(["small red car " * 20]).ids
     each, whole = shares(embedder, rows)
     assert each.shape == (len(rows), 24)
-    assert len(np.unique(each, axis=0)) <= MOST_PIECES
+    assert len(np.unique(each, axis=0)) <= MAX_PIECES
     assert np.linalg.norm(whole) == pytest.approx(1)
     longest = explain(embedder, "small red car " * 292, "tree")
     assert len(longest.source.characters) == 14 * 292

@@ -203,7 +203,7 @@ def test_a_repeated_ngram_is_searched_once(
 
 def test_of_a_long_query_the_rarest_ngrams_count(path: Path, small: gramvec.Embedder, monkeypatch: Any) -> None:
     index = gramvec.Index(path, model=small)
-    monkeypatch.setattr(snapshot_module, "MOST_SEARCHED", 3)
+    monkeypatch.setattr(snapshot_module, "MAX_SEARCHED", 3)
     assert ids(index.search("where is my order bananas", 1, only="letters")[0]) in (["3"], ["5"])
 
 

@@ -71,13 +71,13 @@ def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: 
 
 
 def test_more_than_one_answer_may_have_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "MOST_MATCHES", 11)
+    monkeypatch.setattr(route, "MAX_MATCHES", 11)
     assert client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 2}).status_code == 200
     answer = client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 1000})
     assert (answer.status_code, answer.json()["error"]) == (
         413, "4 left texts with top 3 are more than 11 matches; ask for fewer"
     )  # fmt: skip
-    monkeypatch.setattr(route, "MOST_MATCH_PAIRS", 11)
+    monkeypatch.setattr(route, "MAX_MATCH_PAIRS", 11)
     answer = client.post("/match", json={"left": LEFT, "right": RIGHT})
     assert (answer.status_code, answer.json()["error"]) == (
         413, "4 left and 3 right texts are more than 11 pairs; send fewer texts"

@@ -105,20 +105,20 @@ def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: 
 
 
 def test_too_many_scores_are_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicting, "MOST_SCORES", 8)
+    monkeypatch.setattr(predicting, "MAX_SCORES", 8)
     answer = client.post("/predict", json={"inputs": TEXTS})
     assert (answer.status_code, answer.json()["error"]) == (
         413,
         "4 texts with 3 labels are over 8 scores; send fewer texts",
     )
     assert client.post("/predict", json={"inputs": TEXTS[:2]}).status_code == 200
-    monkeypatch.setattr(predicting, "MOST_ENTRIES", 4)
+    monkeypatch.setattr(predicting, "MAX_ENTRIES", 4)
     assert "ask for fewer with top_k" in client.post("/predict", json={"inputs": TEXTS[:2]}).json()["error"]
     assert client.post("/predict", json={"inputs": TEXTS[:2], "top_k": 2}).status_code == 200
 
 
 def test_too_much_work_is_refused(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicting, "MOST_WORK", 300)
+    monkeypatch.setattr(predicting, "MAX_WORK", 300)
     assert client.post("/predict", json={"inputs": "my card " * 100}).status_code == 200
     answer = client.post("/predict", json={"inputs": ["my card " * 100, "x"]})
     assert (answer.status_code, "too much work; send fewer or shorter" in answer.json()["error"]) == (413, True)

@@ -204,7 +204,7 @@ def test_many_queries_leave_others_their_turn(
             there = server.connections
         until(lambda: server.connections < there)
         with monkeypatch.context() as patch:
-            patch.setattr(work_queue, "MOST_PRESENT", 3)
+            patch.setattr(work_queue, "MAX_PRESENT", 3)
             refused = ask(QUERY)
         assert (refused.status_code, refused.json()["error_type"]) == (429, "overloaded")
         assert int(refused.headers["retry-after"]) >= 1

@@ -80,7 +80,7 @@ def test_work_that_cannot_end_before_the_deadline_is_refused_unless_alone() -> N
 
 
 def test_only_so_many_are_present(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_queue, "MOST_PRESENT", 2)
+    monkeypatch.setattr(work_queue, "MAX_PRESENT", 2)
 
     async def scenario() -> None:
         queue = WorkQueue("matches", 10)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gramvec import native
 from gramvec.text import fold_rules, folding
 from gramvec.text.fold_rules import fold_character, plain, ranges_of, table
-from gramvec.text.folding import MOST_FOLDED, fold_letters, fold_texts, folds, plain_forms, readings, second_reading
+from gramvec.text.folding import MAX_FOLDED, fold_letters, fold_texts, folds, plain_forms, readings, second_reading
 
 # Half of the characters from what folds, or what it folds beside.
 ODD = (
@@ -39,7 +39,7 @@ def test_a_fold_is_composed_bounded_and_folds_to_itself(text: str) -> None:
     found = fold_letters(text)
     assert fold_letters(found) == found
     assert unicodedata.is_normalized("NFC", found)
-    assert len(found) <= MOST_FOLDED * len(text)
+    assert len(found) <= MAX_FOLDED * len(text)
     assert fold_letters(unicodedata.normalize("NFD", text)) == found
     assert fold_texts([text, "A"]) == [found, "a"]
 

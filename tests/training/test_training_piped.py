@@ -67,7 +67,7 @@ def test_what_a_pipe_should_not_give(here: Path, given: bytes, message: str) -> 
 
 
 def test_a_pipe_is_bounded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piped, "MOST_BYTES", 500)
+    monkeypatch.setattr(piped, "MAX_BYTES", 500)
     assert "write it to a file" in sentence(piped_in(PAIRS, "--pairs", "-", "--out", "run"))
     assert list((here / "run").iterdir()) == []
 

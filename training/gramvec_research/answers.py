@@ -69,9 +69,9 @@ def _wrong(columns: list[str], places: tuple[int, int, int], *, named: bool) -> 
     return None if all(texts) else "an empty column"
 
 
-LEAST_ROWS = 10  # of a file
+MIN_ROWS = 10  # of a file
 CLASSES = 5  # of a score (Tai et al., 2015, on SICK)
-_MOST_TARGETS = 1 << 28  # rows times labels: a gigabyte
+_MAX_TARGETS = 1 << 28  # rows times labels: a gigabyte
 _DECIMALS = 4  # as they are written
 
 Truth = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ class LabelAnswers:
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
             raise InputError(f"all {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least")
-        if len(names) > len(rows) // 2 or len(names) * len(rows) > _MOST_TARGETS:
+        if len(names) > len(rows) // 2 or len(names) * len(rows) > _MAX_TARGETS:
             remedy = "write a label, a tab and a text"
             if len(rows[0].texts) > 1 and all(map(is_number, names)):
                 remedy = "if they are scores, give the file as --scored"
@@ -217,8 +217,8 @@ def likelihood(said: Floats, targets: Floats) -> float:
 
 
 def _enough(rows: int, what: str) -> None:
-    if rows < LEAST_ROWS:
-        raise InputError(f"there are {rows} usable rows; give {LEAST_ROWS} {what} at least")
+    if rows < MIN_ROWS:
+        raise InputError(f"there are {rows} usable rows; give {MIN_ROWS} {what} at least")
 
 
 def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:

@@ -53,7 +53,7 @@ def treebank_tokens(text: str) -> str:
     return " ".join(text.split())
 
 
-MOST_WORDS = 30_000  # whose matrix has 3.6 GB
+MAX_WORDS = 30_000  # whose matrix has 3.6 GB
 _BLOCK = 1_000_000  # words of text that are counted at a time
 _TEXTS = 10_000  # that are numbered at a time
 _BORDER = -1  # between two texts
@@ -73,7 +73,7 @@ class Cooccurrences:
 
 
 def count_cooccurrences(
-    texts: Iterable[Sequence[str]], *, window: int, min_count: int = 1, max_words: int = MOST_WORDS
+    texts: Iterable[Sequence[str]], *, window: int, min_count: int = 1, max_words: int = MAX_WORDS
 ) -> Cooccurrences:
     """Count the pairs of words of the texts' tokens; a window ends where its text does.
 

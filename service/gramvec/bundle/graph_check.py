@@ -45,8 +45,8 @@ DOMAINS = ("", "ai.onnx")
 # Those of opset 18 that gramvec_training writes and later ones, whose operators have no graphs inside either.
 OPSETS = range(13, 64)
 
-MOST_NODES, MOST_TENSORS, MOST_OUTPUTS, MOST_FIELDS = 1_024, 1_024, 4, 30_000
-MOST_EXTENTS, LONGEST_STRING = 8, 256
+MAX_NODES, MAX_TENSORS, MAX_OUTPUTS, MAX_FIELDS = 1_024, 1_024, 4, 30_000
+MAX_EXTENTS, LONGEST_STRING = 8, 256
 
 _FLOAT, _INT32, _INT64 = 1, 6, 7
 # TensorProto.DataType -> bytes of a number: float, uint8, int8, uint16, int16, int32, int64, bool, float16, double,
@@ -88,7 +88,7 @@ def check_graph(path: Path, data: bytes, manifest: Manifest) -> None:
         BundleError: naming `path`, for what is no graph, or one that may not be.
     """
     try:
-        _Graph(ProtobufReader(MOST_FIELDS), manifest).check(memoryview(data))
+        _Graph(ProtobufReader(MAX_FIELDS), manifest).check(memoryview(data))
     except MalformedError as error:
         raise BundleError(f"{path}: no graph that a bundle may have: {error}; export the model again") from error
 
@@ -122,8 +122,8 @@ class _Graph:
 
     def _check_graph(self, graph: memoryview) -> None:
         fields = self._read("the graph", graph, _GRAPH)
-        _demand(len(fields["node"]) <= MOST_NODES, f"at most {MOST_NODES} nodes")
-        _demand(len(fields["initializer"]) <= MOST_TENSORS, f"at most {MOST_TENSORS} initializers")
+        _demand(len(fields["node"]) <= MAX_NODES, f"at most {MAX_NODES} nodes")
+        _demand(len(fields["initializer"]) <= MAX_TENSORS, f"at most {MAX_TENSORS} initializers")
         for name, kind, extents in self._value_infos(fields["input"]):
             _demand(
                 self._inputs.get(name) == (kind, extents),
@@ -140,7 +140,7 @@ class _Graph:
         outputs = list(self._value_infos(fields["output"]))
         vectors, d = self._manifest.graph.output, self._manifest.dimension
         alike = all((kind, extents) == (_FLOAT, [None, d]) for _, kind, extents in outputs)
-        fits = 0 < len(outputs) <= MOST_OUTPUTS and alike and outputs[0][0] == vectors
+        fits = 0 < len(outputs) <= MAX_OUTPUTS and alike and outputs[0][0] == vectors
         _demand(fits, f"outputs float32[n, {d}], the first of them {vectors}")
         _demand(all(name in self._defined for name, _, _ in outputs), "outputs that nodes have")
 
@@ -206,7 +206,7 @@ class _Graph:
         name, kind = _string(fields, "name"), _number(fields, "data_type")
         if kind not in _SIZES:
             raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
-        _demand(_varints(fields["dims"]) <= MOST_EXTENTS, f"at most {MOST_EXTENTS} extents of a tensor")
+        _demand(_varints(fields["dims"]) <= MAX_EXTENTS, f"at most {MAX_EXTENTS} extents of a tensor")
         dims = chain.from_iterable([one] if isinstance(one, int) else packed(one) for one in fields["dims"])
         extents = [decode_signed(one) for one in dims]
         _demand(all(one >= 0 for one in extents), f"extents of tensor {quoted(name)} that are not negative")

@@ -31,12 +31,12 @@ TOKENIZER = "tokenizer.json"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
 MOST_BYTES = 8 * 2**20
-MOST_CONTAINERS = 200_000  # a parser takes a second, and the interpreter's lock, for a million
-MOST_FILES = 64
-MOST_BYTES_OF_FILES = 64 * 2**30
-MOST_GOLDEN_TEXTS, MOST_GOLDEN_CHARACTERS = 1_024, 65_536
-MOST_COLUMNS = 65_536
-MOST_ROWS = 2**31 - 1  # an id is an int32
+MAX_CONTAINERS = 200_000  # a parser takes a second, and the interpreter's lock, for a million
+MAX_FILES = 64
+MAX_BYTES_OF_FILES = 64 * 2**30
+MAX_GOLDEN_TEXTS, MAX_GOLDEN_CHARACTERS = 1_024, 65_536
+MAX_COLUMNS = 65_536
+MAX_ROWS = 2**31 - 1  # an id is an int32
 LONGEST_NAME = 128
 DEEPEST = 32  # lists and objects inside each other in `provenance`
 # What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
@@ -89,7 +89,7 @@ def _at_most(items: int, *kinds: type) -> BeforeValidator:
 
 
 def _rows(ids: list[int]) -> list[int]:
-    if ids and not (min(ids) >= 0 and max(ids) < MOST_ROWS):
+    if ids and not (min(ids) >= 0 and max(ids) < MAX_ROWS):
         raise ValueError("holds what is no row")
     return ids
 
@@ -98,9 +98,9 @@ Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidat
 # So that a path cannot lead elsewhere, on any system, and a sentence can quote it.
 FileName = Annotated[str, AfterValidator(_plain)]
 Digest = Annotated[str, AfterValidator(_digest)]
-Count = Annotated[int, Field(ge=0, le=MOST_ROWS)]
-Offset = Annotated[int, Field(ge=0, le=MOST_BYTES_OF_FILES)]
-VectorColumns = Annotated[list[float], _at_most(MOST_COLUMNS, float, int)]
+Count = Annotated[int, Field(ge=0, le=MAX_ROWS)]
+Offset = Annotated[int, Field(ge=0, le=MAX_BYTES_OF_FILES)]
+VectorColumns = Annotated[list[float], _at_most(MAX_COLUMNS, float, int)]
 
 
 class _Record(BaseModel):
@@ -182,7 +182,7 @@ class LexicalRecord(_Record):
     can be of these is checked where they are used (gramvec.lexical).
     """
 
-    columns: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
     orders: Annotated[list[int], _at_most(16, int)]
     scale: Annotated[float, Field(gt=0, le=1_000)]
 
@@ -199,7 +199,7 @@ class Manifest(_Record):
     format_version: Literal[2]
     name: Name
     kind: Name
-    dimension: Annotated[int, Field(ge=1, le=MOST_COLUMNS)]
+    dimension: Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
     features: dict[str, Any]
     features_digest: str
     rows: Count
@@ -208,8 +208,8 @@ class Manifest(_Record):
     memo: Count = 0
     graph: Graph
     lexical: LexicalRecord | None = None
-    golden: Annotated[list[Golden], _at_most(MOST_GOLDEN_TEXTS)]
-    files: Annotated[dict[FileName, FileRecord], _at_most(MOST_FILES)]
+    golden: Annotated[list[Golden], _at_most(MAX_GOLDEN_TEXTS)]
+    files: Annotated[dict[FileName, FileRecord], _at_most(MAX_FILES)]
     provenance: dict[str, Any]
 
     @property
@@ -228,8 +228,8 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
     Raises:
         BundleError: it is not JSON of this format and version, or a value is out of range.
     """
-    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        raise BundleError(f"{path}: more than {MOST_CONTAINERS} lists and objects; copy or export the model again")
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
+        raise BundleError(f"{path}: more than {MAX_CONTAINERS} lists and objects; copy or export the model again")
     try:
         values = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -270,10 +270,10 @@ def _contradiction(manifest: Manifest) -> str | None:
             return f"files: {name} is not listed, and nothing is read that has no digest"
     if MANIFEST in manifest.files:
         return f"files: {MANIFEST} cannot hold its own digest"
-    if sum(record.bytes for record in manifest.files.values()) > MOST_BYTES_OF_FILES:
-        return f"files: more than {MOST_BYTES_OF_FILES} bytes"
-    if sum(len(golden.text) for golden in manifest.golden) > MOST_GOLDEN_CHARACTERS:
-        return f"golden: texts of more than {MOST_GOLDEN_CHARACTERS} characters"
+    if sum(record.bytes for record in manifest.files.values()) > MAX_BYTES_OF_FILES:
+        return f"files: more than {MAX_BYTES_OF_FILES} bytes"
+    if sum(len(golden.text) for golden in manifest.golden) > MAX_GOLDEN_CHARACTERS:
+        return f"golden: texts of more than {MAX_GOLDEN_CHARACTERS} characters"
     if not _is_shallow(manifest.provenance):
         return f"provenance: lists and objects more than {DEEPEST} deep"
     for index, golden in enumerate(manifest.golden):

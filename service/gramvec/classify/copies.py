@@ -19,7 +19,7 @@ from gramvec.text.arrays import Floats, Int64s
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d+")
 SHORTEST, LONGEST = 5, 12  # words of which one may differ
-MOST_WORDS = 400  # of a text that are looked at
+MAX_WORDS = 400  # of a text that are looked at
 _SKETCHES, _SMALLEST = 4, 3  # digests of a longer text, and the hashes in each: copies share most pairs of words
 SEED = 1
 
@@ -51,7 +51,7 @@ def near_copies(texts: Sequence[str], vectors: Floats) -> Int64s:
 
 
 def _keys(text: str) -> Iterator[object]:
-    words = _WORD.findall(_DIGITS.sub("0", text.casefold()))[:MOST_WORDS]
+    words = _WORD.findall(_DIGITS.sub("0", text.casefold()))[:MAX_WORDS]
     if not words:
         return
     yield " ".join(words)

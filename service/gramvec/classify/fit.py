@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.classify.copies import near_copies, parts_held_out
-from gramvec.classify.head import MOST_LABELS, Head, HeadWeights, scored
+from gramvec.classify.head import MAX_LABELS, Head, HeadWeights, scored
 from gramvec.classify.ngrams import BLOCK_CHARACTERS, BLOCK_TEXTS, WORDS, NgramColumns
 from gramvec.classify.svm import learn_svm
 from gramvec.classify.targets import Targets
@@ -35,8 +35,8 @@ PURPOSE = "learning a head"
 PARTS = ("meaning", "characters", "words")
 # Held out: each text once in ten parts of few texts or in five; of many texts a fifth.
 FEW_TEXTS, TEN_FOLDS, MANY_TEXTS, FOLDS = 500, 10, 3000, 5
-MOST_LOGITS = 1 << 29  # texts times labels: 2 GB
-MOST_OF_A_PART, LEAST_OF_A_PART, MOST_WEIGHTS = 50_000, 2_000, 16_000_000
+MAX_LOGITS = 1 << 29  # texts times labels: 2 GB
+MAX_OF_A_PART, MIN_OF_A_PART, MAX_WEIGHTS = 50_000, 2_000, 16_000_000
 # Chosen on data/dev (benchmarks/classify.py): 3 to 30 and 0.3 to 3 differ by less than the seeds do.
 STRENGTH, STRENGTH_OF_NGRAMS = 10.0, 1.0  # C
 PRIOR = 0.2
@@ -47,7 +47,7 @@ SCALES, SCALE, PRIOR_OF_SCALE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0), 0
 # at most 5 %: mean AUROC 0.894 without, 0.904 so, 0.905 with twice the share.
 NONE_SHARE, NOVELTY = 0.05, 4.0
 _JITTER = 1e-4  # of a matrix of products, which equal texts make singular
-LEAST_WEIGHT = 0.01  # of a part, of the largest
+MIN_WEIGHT = 0.01  # of a part, of the largest
 _STEPS = 60
 _TOLERANCE = 1e-2  # of the largest weight
 _ABSENT = -10.0  # logit of a label without a text
@@ -158,12 +158,12 @@ def fit_head(
     names = sorted({name for some in given for name in some})
     if len(names) < 2:
         raise InputError("every text has the same label; give texts of two labels or more")
-    if len(names) > MOST_LABELS:
-        raise InputError(f"a head has at most {MOST_LABELS:,} labels; these are {len(names):,}")
-    if len(names) * len(texts) > MOST_LOGITS:
+    if len(names) > MAX_LABELS:
+        raise InputError(f"a head has at most {MAX_LABELS:,} labels; these are {len(names):,}")
+    if len(names) * len(texts) > MAX_LOGITS:
         raise InputError(
             f"{len(texts):,} texts with {len(names):,} labels take too much memory; "
-            f"give at most {MOST_LOGITS // len(names):,} texts, or fewer labels"
+            f"give at most {MAX_LOGITS // len(names):,} texts, or fewer labels"
         )
     for name in thresholds or {}:
         if name not in names:
@@ -196,7 +196,7 @@ class _Fitting:
         self, texts: Sequence[str], vectors: Floats, targets: Targets, groups: Int64s, folds: Int64s, several: bool
     ) -> None:
         self.least = 2 if len(texts) >= 2000 else 1
-        most = min(MOST_OF_A_PART, max(LEAST_OF_A_PART, MOST_WEIGHTS // targets.labels))
+        most = min(MAX_OF_A_PART, max(MIN_OF_A_PART, MAX_WEIGHTS // targets.labels))
         self.vocabulary = NgramColumns.of_texts(texts, least=self.least, most=most)
         self.is_word = self.vocabulary.keys >> COLUMN_BITS == WORDS
         sparse, self.known = _rows(self.vocabulary, texts)
@@ -531,11 +531,11 @@ def _weights_of_several(held: HeldOutTexts, true: Targets) -> Stacked:
 
 
 def _useful(logits: Doubles, weights: Doubles) -> Doubles:
-    """Return weights, 0 for a part that moves the logits by less than LEAST_WEIGHT of what the largest does."""
+    """Return weights, 0 for a part that moves the logits by less than MIN_WEIGHT of what the largest does."""
     spreads = np.array([one.std() for one in logits]) * weights
     if not spreads.any():
         weights = spreads = np.eye(len(logits))[0]
-    return np.where(spreads >= LEAST_WEIGHT * spreads.max(), weights, 0.0)
+    return np.where(spreads >= MIN_WEIGHT * spreads.max(), weights, 0.0)
 
 
 def _calibration_error(best: Floats, right: NDArray[np.bool_]) -> float:

@@ -48,13 +48,13 @@ ARRAYS: dict[str, ArraySpec] = {
     "ngram_units": "<f4", "ngram_weights": ("|i1", 2),
 }  # fmt: skip
 REMEDY = "learn the head again, or fetch it again"
-MOST_LABELS = 100_000
-MOST_DIMENSIONS = 65_536
-MOST_NGRAMS = 1 << 18
-MOST_BYTES = 1 << 30
-MOST_LABEL = 1024
-MOST_LOGIT = 1e6  # of any text: far from where float32 overflows
-MOST_NOVELTY = 100.0
+MAX_LABELS = 100_000
+MAX_DIMENSIONS = 65_536
+MAX_NGRAMS = 1 << 18
+MAX_BYTES = 1 << 30
+MAX_LABEL = 1024
+MAX_LOGIT = 1e6  # of any text: far from where float32 overflows
+MAX_NOVELTY = 100.0
 _CHUNK_NUMBERS = 1 << 20  # products at a time: 4 MB, which stay in a cache
 _BLAS_PRODUCTS = 1 << 17
 _UNIT = 1 << 20  # steps of a vector's numbers, from -1 to 1
@@ -73,14 +73,14 @@ class HeadHeader(BaseModel):
     digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     unit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
     several: bool
-    none: Annotated[float, Field(ge=-MOST_LOGIT, le=MOST_LOGIT, allow_inf_nan=False)]
-    novelty: Annotated[float, Field(ge=0, le=MOST_NOVELTY, allow_inf_nan=False)]
+    none: Annotated[float, Field(ge=-MAX_LOGIT, le=MAX_LOGIT, allow_inf_nan=False)]
+    novelty: Annotated[float, Field(ge=0, le=MAX_NOVELTY, allow_inf_nan=False)]
     unseen: Annotated[float, Field(ge=0, le=1e3, allow_inf_nan=False)]
     threshold: ZeroToOne
     thresholds: dict[str, ZeroToOne]
     # A list: pydantic is strict about the type of a tuple's items only for lists.
     labels: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=MOST_LABEL)]], Field(min_length=2, max_length=MOST_LABELS)
+        list[Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]], Field(min_length=2, max_length=MAX_LABELS)
     ]
 
 
@@ -161,7 +161,7 @@ class Head:
     digest: str
     thresholds: Mapping[str, float] = field(default_factory=dict)
     several: bool = False
-    none: float = -MOST_LOGIT
+    none: float = -MAX_LOGIT
     novelty: float = 0.0
     file_digest: str = field(default="", compare=False)
 
@@ -340,8 +340,8 @@ def _read(path: Path) -> Head:
         # A FIFO without a writer opens at once, and is empty.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             size = os.fstat(file.fileno()).st_size
-            if size > MOST_BYTES:
-                raise InputError(f"{path}: has {size:,} bytes, a head has at most {MOST_BYTES:,}; give another file")
+            if size > MAX_BYTES:
+                raise InputError(f"{path}: has {size:,} bytes, a head has at most {MAX_BYTES:,}; give another file")
             data = file.read(size)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
@@ -376,8 +376,8 @@ def _check(path: Path, head: Head) -> None:
     if len(weights) != len(head.labels) or head.intercepts.shape != (len(head.labels),) or not weights.size:
         raise _damage_error(path, "its arrays are not of the shape that its labels give")
     # A vector has length 1, and of all n-grams of a text the characters have, and the words.
-    if head.dimensions > MOST_DIMENSIONS:
-        raise _damage_error(path, f"it has more than {MOST_DIMENSIONS:,} dimensions")
+    if head.dimensions > MAX_DIMENSIONS:
+        raise _damage_error(path, f"it has more than {MAX_DIMENSIONS:,} dimensions")
     largest = np.abs(head.intercepts).max() + head.unit * np.sqrt(float(head.dimensions)) * (1 << 15)
     if head.ngrams is not None:
         known = head.ngrams.vocabulary
@@ -385,14 +385,14 @@ def _check(path: Path, head: Head) -> None:
             known.keys
         ):
             raise _damage_error(path, "its weights of n-grams are not of the shape that its labels give")
-        if len(known.keys) > MOST_NGRAMS:
-            raise _damage_error(path, f"it has more than {MOST_NGRAMS:,} n-grams")
+        if len(known.keys) > MAX_NGRAMS:
+            raise _damage_error(path, f"it has more than {MAX_NGRAMS:,} n-grams")
         if not (np.all(np.diff(known.keys) > 0) and np.all(known.keys >= 0) and np.all(known.keys < KEYS)):
             raise _damage_error(path, "its n-grams do not ascend")
         if not (np.all(known.idf > 0) and np.all(known.idf < 1e3) and np.all(head.ngrams.units >= 0)):
             raise _damage_error(path, "a weight of an n-gram is negative or too large")
         largest += 2 * 128 * np.sqrt(float(len(known.keys))) * head.ngrams.units.max(initial=0)
-    if not largest < MOST_LOGIT:
+    if not largest < MAX_LOGIT:
         raise _damage_error(path, "a number in it is not finite, or too large")
 
 

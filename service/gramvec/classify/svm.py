@@ -17,7 +17,7 @@ from gramvec.native import loops
 from gramvec.text.arrays import Floats
 
 LANES = 16
-MOST_PASSES = 30
+MAX_PASSES = 30
 TOLERANCE = 0.02  # of a step; a support vector's multiplier is about 1
 _IDLE, _EVERY = 2, 5
 SEED = 0
@@ -38,7 +38,7 @@ def learn_svm(rows: Any, targets: Targets, strength: float) -> Floats:
     spread = np.float32(0.5 / strength)
     squares = np.asarray(rows.multiply(rows).sum(axis=1), np.float32).ravel()
     rng = np.random.default_rng(SEED)
-    orders = np.stack([rng.permutation(n).astype(np.int32) for _ in range(MOST_PASSES)])
+    orders = np.stack([rng.permutation(n).astype(np.int32) for _ in range(MAX_PASSES)])
     weights = np.empty((d + 1, targets.labels), np.float32)
     for first in range(0, targets.labels, LANES):
         count = min(LANES, targets.labels - first)

@@ -13,7 +13,7 @@ import orjson
 from gramvec.cli.options import device_option, json_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.explain.contributions import MOST_PAIRS, TOP_K, Explanation, Feature, explain
+from gramvec.explain.contributions import MAX_PAIRS, TOP_K, Explanation, Feature, explain
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import read_lines
@@ -24,7 +24,7 @@ from gramvec.text.confusables import differing, look_alike
 @click.argument("source")
 @click.argument("target")
 @click.option(
-    "--top-k", type=click.IntRange(1, MOST_PAIRS), default=TOP_K, show_default=True, help="Number of pairs to list."
+    "--top-k", type=click.IntRange(1, MAX_PAIRS), default=TOP_K, show_default=True, help="Number of pairs to list."
 )
 @click.option("--by-word", is_flag=True, help="List pairs of words instead of pairs of features.")
 @click.option(

@@ -23,9 +23,9 @@ from gramvec.text.inputs import list_texts
 BATCH_SIZE = 2_048
 TIMEOUT = PATIENCE = 60.0
 # The service's limits for one request (docs/api.md): found rows, labels, and characters of sparse vectors.
-MOST_HITS, MOST_LABELS, MOST_CHARACTERS = 100_000, 200_000, 1_000_000
+MAX_HITS, MAX_LABELS, MAX_CHARACTERS = 100_000, 200_000, 1_000_000
 # Documents that a query of a search looks at, at least.
-LEAST_LOOKED = 100
+MIN_LOOKED = 100
 # Bytes of a score in JSON, and of an answer with records, labels or n-grams, which may have any size.
 SCORE_BYTES = 32
 LARGE_ANSWER = 256 * 1024 * 1024
@@ -250,7 +250,7 @@ class Client(Encodes):
             found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
             return self._check_hits(found, len(batch), most=k)
 
-        most = max(1, MOST_HITS // max(k, LEAST_LOOKED))
+        most = max(1, MAX_HITS // max(k, MIN_LOOKED))
         encoded = self._encode_blocks(queries, truncate=truncate)
         return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
 
@@ -303,7 +303,7 @@ class Client(Encodes):
             found = self._transport.post_json("/predict", body, _LABELS, first=start, most=LARGE_ANSWER)
             return self._check_hits(found, len(batch), most=top_k)
 
-        most = None if top_k is None else max(1, MOST_LABELS // top_k)
+        most = None if top_k is None else max(1, MAX_LABELS // top_k)
         encoded = self._encode_blocks(texts, truncate=truncate)
         return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
 
@@ -345,7 +345,7 @@ class Client(Encodes):
             return self._check_hits(found, len(batch), most=None)
 
         encoded = self._encode_blocks(texts, truncate=truncate)
-        rows = self._transport.in_batches(encoded, send, most_characters=MOST_CHARACTERS)
+        rows = self._transport.in_batches(encoded, send, most_characters=MAX_CHARACTERS)
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         indices = np.fromiter((one.index for row in rows for one in row), np.int32, int(indptr[-1]))
         values = np.fromiter((one.value for row in rows for one in row), np.float32, int(indptr[-1]))

@@ -37,7 +37,7 @@ from gramvec.threads import ThreadPool
 
 MAX_CHARACTERS = 65_536
 # The fewest texts that are worth a thread of their own in a call that several share.
-LEAST_CHUNK = 512
+MIN_CHUNK = 512
 
 
 class Embedder(Encodes):
@@ -253,7 +253,7 @@ class Embedder(Encodes):
 
     def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
         # A chunk bounds the memory of a call with a million texts.
-        size = min(self.batching.texts, max(LEAST_CHUNK, -(-texts // self.threads)))
+        size = min(self.batching.texts, max(MIN_CHUNK, -(-texts // self.threads)))
         chunks = [slice(start, start + size) for start in range(0, texts, size)]
         if self.threads == 1 or len(chunks) == 1:
             for chunk in chunks:

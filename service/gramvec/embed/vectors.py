@@ -18,7 +18,7 @@ from gramvec.errors import InputError
 Vectors = NDArray[np.float32]
 
 # Of the square of a length: beyond these a float32 loses squares that matter, and doubles are taken. As in sum.h.
-LEAST_SQUARE, MOST_SQUARE = np.float32(1e-24), np.float32(1e36)
+MIN_SQUARE, MAX_SQUARE = np.float32(1e-24), np.float32(1e36)
 
 
 class RawEmbeddings(NamedTuple):
@@ -120,7 +120,7 @@ def unit(vectors: Vectors, out: Vectors | None = None) -> Vectors:
         return units
     with np.errstate(over="ignore", under="ignore"):
         squares = np.add.reduce(rows * rows, axis=1, keepdims=True)
-    wide = ~((squares > LEAST_SQUARE) & (squares < MOST_SQUARE))[:, 0]
+    wide = ~((squares > MIN_SQUARE) & (squares < MAX_SQUARE))[:, 0]
     squares[wide] = 1
     units = np.divide(rows, np.sqrt(squares), dtype=np.float32, out=out)
     if wide.any():

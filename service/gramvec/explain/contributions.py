@@ -33,7 +33,7 @@ from gramvec.features.spans import Located
 from gramvec.text.arrays import Doubles, Int64s
 from gramvec.text.vocabulary import EntryKind
 
-TOP_K, MOST_PAIRS = 20, 1_000
+TOP_K, MAX_PAIRS = 20, 1_000
 # Two texts of this many characters have some 10,000 features each, and 100 million pairs: half a second of a core.
 MAX_CHARACTERS = 4_096
 # Products held at a time, in float32: 16 MB.
@@ -161,8 +161,8 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     Raises InputError for what Embedder.prepare refuses, for a text of more than 4,096 characters, and for a top_k out
     of range; BackendError if the runtime fails; BundleError if the bundle does not say where its table lies.
     """
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MOST_PAIRS:
-        raise InputError(f"top_k: must be a whole number from 1 to {MOST_PAIRS}, got {top_k!r}", field="top_k")
+    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MAX_PAIRS:
+        raise InputError(f"top_k: must be a whole number from 1 to {MAX_PAIRS}, got {top_k!r}", field="top_k")
     texts = embedder.prepare([source, target])
     for index, text in enumerate(texts):
         if len(text) > MAX_CHARACTERS:

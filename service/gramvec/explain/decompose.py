@@ -229,9 +229,9 @@ def _add(found: Doubles, word: Int64s, rows: Doubles, of: Int64s, shares: Double
 
 
 # Pieces of a text that are left out, one at a time: each is another text to embed. A text of more features is cut into
-# this many pieces, or fewer where all of these texts would have more rows than MOST_ROWS.
-MOST_PIECES = 64
-MOST_ROWS = 16_384
+# this many pieces, or fewer where all of these texts would have more rows than MAX_ROWS.
+MAX_PIECES = 64
+MAX_ROWS = 16_384
 
 
 def shares(embedder: Embedder, rows: NDArray[np.int32]) -> tuple[Doubles, Doubles]:
@@ -255,7 +255,7 @@ def shares(embedder: Embedder, rows: NDArray[np.int32]) -> tuple[Doubles, Double
         BackendError: the runtime fails.
     """
     n = len(rows)
-    pieces = max(1, min(n, MOST_PIECES, MOST_ROWS // max(1, n)))
+    pieces = max(1, min(n, MAX_PIECES, MAX_ROWS // max(1, n)))
     bounds = np.linspace(0, n, pieces + 1).astype(np.int64)
     sizes = np.diff(bounds)
     piece = np.repeat(np.arange(pieces), sizes)

@@ -30,19 +30,19 @@ from gramvec.text.inputs import code_points
 from gramvec.text.vocabulary import Entry, Vocabulary
 
 RULE = "tokenizers/1"
-MOST_CONTAINERS = 2_000_000
-MOST_LIMIT = 2**31 - 1
-MOST_PARTS, DEEPEST_SEQUENCE = 64, 4
+MAX_CONTAINERS = 2_000_000
+MAX_LIMIT = 2**31 - 1
+MAX_PARTS, DEEPEST_SEQUENCE = 64, 4
 # The library's trees of pieces take 0.4 KB for a character of Unigram's, and 4 us to build for one of added tokens.
-MOST_PIECE_CHARACTERS, MOST_ADDED_CHARACTERS = 2**23, 2**20
+MAX_PIECE_CHARACTERS, MAX_ADDED_CHARACTERS = 2**23, 2**20
 LONGEST_PIECE, LONGEST_WORDPIECE_WORD, LONGEST_PREFIX, LONGEST_REPLACEMENT = 256, 200, 4, 64
 # Bytes that a model writes before or behind each piece of a word, as "##".
 LONGEST_AFFIX = 64
 # So many times as long as it was a text may become, and with a map of characters, of which published ones write up to
 # 18 for one.
-MOST_LENGTHENING, MOST_LENGTHENING_BY_MAP = 16, 64
+MAX_LENGTHENING, MAX_LENGTHENING_BY_MAP = 16, 64
 # Chunks whose tokens are kept, and the longest of them in characters: at most some 40 MB.
-MOST_CHUNKS, LONGEST_CHUNK = 100_000, 40
+MAX_CHUNKS, LONGEST_CHUNK = 100_000, 40
 
 NORMALIZERS = frozenset({
     "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled", "Prepend", "Replace",
@@ -97,7 +97,7 @@ class TokenSpec(FeatureSpec):
         if limits.pop("tokenizer", None) != RULE or limits.keys() != {*_LIMITS}:
             raise InputError(f"features are not those that this gramvec reads, {RULE} with {', '.join(_LIMITS)}")
         for name, value in limits.items():
-            if value is not None and (type(value) is not int or not 0 <= value <= MOST_LIMIT):
+            if value is not None and (type(value) is not int or not 0 <= value <= MAX_LIMIT):
                 raise InputError(f"{name}: must be a whole number from 0 or null, got {quoted(value)}")
         return cls(**limits)
 
@@ -226,7 +226,7 @@ class _ChunkMemo(dict[str, Any]):
         ids = self._encode(chunk, add_special_tokens=False).ids
         found = np.array(ids, np.int32).tobytes() if self._each or self._stands_alone(chunk, ids) else None
         if kept:
-            if len(self) >= MOST_CHUNKS:
+            if len(self) >= MAX_CHUNKS:
                 self.clear()
             self[chunk] = found
         return found
@@ -252,8 +252,8 @@ def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
     Raises:
         ValueError: a part of it is not served; of a file that is not a tokenizer's, also another exception.
     """
-    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        raise ValueError(f"it has over {MOST_CONTAINERS} lists and objects")
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
+        raise ValueError(f"it has over {MAX_CONTAINERS} lists and objects")
     values = orjson.loads(data)
     if not isinstance(values, dict) or not isinstance(model := values.get("model"), dict):
         raise ValueError("it has no model")
@@ -264,7 +264,7 @@ def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
     _check_parts("pre_tokenizer", _parts(values.get("pre_tokenizer"), "pretokenizers"), PRE_TOKENIZERS)
     _check_model(model)
     added = [one["content"] for one in values.get("added_tokens") or []]
-    _check_pieces("added tokens", added, MOST_ADDED_CHARACTERS)
+    _check_pieces("added tokens", added, MAX_ADDED_CHARACTERS)
     if not all(added):
         raise ValueError("an added token is empty")
     rest = dict.fromkeys(("truncation", "padding", "post_processor", "decoder"))
@@ -283,8 +283,8 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
     if odd := [kind for kind in kinds if kind not in known]:
         raise ValueError(f"{name} {quoted(odd[0])} is not known")
     # Two of these make a text longer by a factor each.
-    if len(kinds) > MOST_PARTS or kinds.count("ByteLevel") > 1 or kinds.count("Precompiled") > 1:
-        raise ValueError(f"{name} has more than {MOST_PARTS} parts, or two of one kind that lengthens texts")
+    if len(kinds) > MAX_PARTS or kinds.count("ByteLevel") > 1 or kinds.count("Precompiled") > 1:
+        raise ValueError(f"{name} has more than {MAX_PARTS} parts, or two of one kind that lengthens texts")
     for part in parts:
         pattern = part.get("pattern") or {}
         if "Regex" in pattern and pattern["Regex"] not in PATTERNS:
@@ -295,7 +295,7 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
         if max(len(part.get(field) or "") for field in ("prepend", "replacement")) > LONGEST_PREFIX:
             raise ValueError(f"{name} puts more than {LONGEST_PREFIX} characters before a text")
     times, by_map = _lengthening(parts), max([_longest_of_map(name, part) for part in parts], default=1)
-    if times > MOST_LENGTHENING or times * by_map > MOST_LENGTHENING_BY_MAP:
+    if times > MAX_LENGTHENING or times * by_map > MAX_LENGTHENING_BY_MAP:
         raise ValueError(f"{name} makes a text up to {times * by_map} times as long")
 
 
@@ -344,7 +344,7 @@ def _check_model(model: dict[str, Any]) -> None:
     pieces = [one[0] for one in vocabulary] if isinstance(vocabulary, list) else [*(vocabulary or {})]
     if not pieces:
         raise ValueError("its vocabulary is empty")
-    _check_pieces("vocabulary", pieces, MOST_PIECE_CHARACTERS)
+    _check_pieces("vocabulary", pieces, MAX_PIECE_CHARACTERS)
 
 
 def _check_pieces(name: str, pieces: list[Any], most: int) -> None:

@@ -22,7 +22,7 @@ from gramvec.hub.download import Hub, library
 CARD = "README.md"
 FENCE = b"---\n"
 # Metadata of the hub before a card; the card itself has the length that the manifest says.
-MOST_METADATA_BYTES = 64 * 2**10
+MAX_METADATA_BYTES = 64 * 2**10
 # Left free beside a download.
 SPARE_BYTES = 64 * 2**20
 
@@ -123,7 +123,7 @@ def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
     if digest is not None and not found.startswith(digest.lower()):
         raise BundleError(f"{hub.repository}: holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
     for name, record in manifest.files.items():
-        hub.check_size(name, record.bytes, record.bytes + (MOST_METADATA_BYTES if name == CARD else 0))
+        hub.check_size(name, record.bytes, record.bytes + (MAX_METADATA_BYTES if name == CARD else 0))
     size = sum(record.bytes for record in manifest.files.values())
     with stage_folder(folder) as stage:
         (stage / MANIFEST).write_bytes(data)
@@ -148,12 +148,12 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
         source = Path(made)
         for file in static.SETTINGS_FILES:
-            if hub.sizes.get(file, static.MOST_SETTINGS_BYTES + 1) <= static.MOST_SETTINGS_BYTES:
+            if hub.sizes.get(file, static.MAX_SETTINGS_BYTES + 1) <= static.MAX_SETTINGS_BYTES:
                 hub.download(file, source / file)
         with open_folder(source) as opened:
             _, inner = static.settings_of(opened)
         (source / inner).mkdir(exist_ok=True)
-        parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MOST_TABLE_BYTES}
+        parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MAX_TABLE_BYTES}
         for file, most in parts.items():
             hub.check_size(file, 1, most)
         size = sum(hub.sizes[file] for file in parts)

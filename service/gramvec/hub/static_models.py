@@ -36,9 +36,9 @@ from gramvec.tables.json_bounds import parse
 from gramvec.text.array_file import ArrayFile, read_tensors
 from gramvec.text.arrays import Floats
 
-MOST_SETTINGS_BYTES, MOST_TABLE_BYTES = 2**20, 16 * 2**30
-MOST_DIMENSION, MOST_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512
-MOST_LOSS = 1e-3  # of a golden text's cosine with its float32 vector, for int8 by default
+MAX_SETTINGS_BYTES, MAX_TABLE_BYTES = 2**20, 16 * 2**30
+MAX_DIMENSION, MAX_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512
+MAX_LOSS = 1e-3  # of a golden text's cosine with its float32 vector, for int8 by default
 CONFIG, MODULES, PROMPTS, CARD = "config.json", "modules.json", "config_sentence_transformers.json", "README.md"
 SETTINGS_FILES = (CONFIG, MODULES, PROMPTS, CARD)
 TABLE = "model.safetensors"
@@ -79,8 +79,8 @@ def import_static(
     with open_folder(source, REMEDY) as given:
         settings, inner = settings_of(given)
         tokenizer = bytes(given.mapped(inner + TOKENIZER, MOST_BYTES_IN_MEMORY[TOKENIZER]))
-        data = given.mapped(inner + TABLE, MOST_TABLE_BYTES)
-        card = bytes(given.mapped(CARD, MOST_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
+        data = given.mapped(inner + TABLE, MAX_TABLE_BYTES)
+        card = bytes(given.mapped(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
     table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
     vocabulary = TokenVocabulary(source / inner / TOKENIZER, tokenizer, len(table))
     featurizer = TokenFeaturizer(_spec(source, settings, vocabulary), vocabulary)
@@ -94,7 +94,7 @@ def import_static(
                 golden = make_golden(runtime.run, featurizer, featurizer, (*GOLDEN_TEXTS, "again and again " * 400))
             exact = np.array([table[np.array(one.ids, int)].sum(axis=0) for one in golden])
             cosines = np.sum(unit(exact) * unit(np.array([one.vector for one in golden], np.float32)), axis=1)
-            if (loss := max(0.0, 1 - float(cosines[exact.any(axis=1)].min(initial=1)))) <= MOST_LOSS:
+            if (loss := max(0.0, 1 - float(cosines[exact.any(axis=1)].min(initial=1)))) <= MAX_LOSS:
                 break
         (folder / CARD).write_text(
             f"# {name}\n\nA static embedding model, imported from `{origin}`.\n"
@@ -123,7 +123,7 @@ def import_static(
 
 def _spec(source: Path, settings: dict[str, Any] | None, vocabulary: TokenVocabulary) -> TokenSpec:
     longest = vocabulary.longest if settings is None else settings.get("max_length", DEFAULT_MAX_TOKENS)
-    if longest is not None and (type(longest) is not int or not 1 <= longest <= MOST_TOKENS):
+    if longest is not None and (type(longest) is not int or not 1 <= longest <= MAX_TOKENS):
         raise BundleError(f"{source}: a text has {quoted(longest)} tokens, which is not a number from 1")
     if settings is None:
         return TokenSpec(max_tokens=longest)
@@ -164,7 +164,7 @@ def _static_module(folder: Folder) -> str:
 
 def _json(folder: Folder, name: str, kind: type) -> Any:
     try:
-        found = parse(bytes(folder.mapped(name, MOST_SETTINGS_BYTES)))
+        found = parse(bytes(folder.mapped(name, MAX_SETTINGS_BYTES)))
     except ValueError as error:
         raise BundleError(f"{folder.path / name}: not JSON, or too much of it ({error}); {REMEDY}") from error
     if not isinstance(found, kind):
@@ -178,10 +178,10 @@ def _table(path: Path, found: ArrayFile) -> Floats:
     if name not in found.arrays:
         raise BundleError(f"{path}: it has neither embeddings nor embedding.weight; {REMEDY}")
     table, mapping = _floats(path, name, found), found.arrays.get("mapping")
-    if table.ndim != 2 or not len(table) or not 1 <= table.shape[1] <= MOST_DIMENSION:
-        raise BundleError(f"{path}: {name} are not rows of 1 to {MOST_DIMENSION} numbers")
+    if table.ndim != 2 or not len(table) or not 1 <= table.shape[1] <= MAX_DIMENSION:
+        raise BundleError(f"{path}: {name} are not rows of 1 to {MAX_DIMENSION} numbers")
     if mapping is not None:
-        most = min(MOST_TOKENS, MOST_TABLE_BYTES // (4 * table.shape[1]))
+        most = min(MAX_TOKENS, MAX_TABLE_BYTES // (4 * table.shape[1]))
         if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or not 0 < len(mapping) <= most:
             raise BundleError(f"{path}: mapping is not a list of rows for at most {most} tokens")
         if mapping.min() < 0 or mapping.max() >= len(table):

@@ -19,7 +19,7 @@ ModelName = str | os.PathLike[str]
 ModelOrName = ModelName | Encodes
 
 # Models that are kept open.
-MOST_OPEN = 8
+MAX_OPEN = 8
 # Texts of one call, which uses all cores.
 BLOCK = 65_536
 
@@ -70,6 +70,6 @@ def name_of(model: ModelOrName) -> str:
     raise InputError(f"a {type(model).__name__} cannot be stored; give the model's name or folder", field="model")
 
 
-@lru_cache(maxsize=MOST_OPEN)
+@lru_cache(maxsize=MAX_OPEN)
 def _load_once(name: str) -> Embedder:
     return load(name)

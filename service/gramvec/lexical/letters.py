@@ -34,7 +34,7 @@ SHIPPED_TEXTS = 30
 # Characters of texts that are compared with a query at a time, in about 60 bytes each.
 SLAB_CHARACTERS = 1 << 16
 # Distinct n-grams of a query that are looked up, and those of the highest idf that are searched for.
-MOST_LOOKED_UP, MOST_SEARCHED = 4_096, 256
+MAX_LOOKED_UP, MAX_SEARCHED = 4_096, 256
 
 
 def tokens(text: str) -> str:
@@ -114,7 +114,7 @@ def letter_scores(
 def _scores(
     asked: Counter[str], texts: Sequence[str], collection: Collection | None, shipped: LexicalSketch | None
 ) -> NDArray[np.float64]:
-    names = list(asked)[:MOST_LOOKED_UP]
+    names = list(asked)[:MAX_LOOKED_UP]
     if not names or not texts:
         return np.zeros(len(texts))
     shared = _count_shared(names, texts)

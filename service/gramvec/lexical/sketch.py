@@ -29,7 +29,7 @@ from gramvec.text.inputs import code_points
 
 # Chosen on the development sets (training/gramvec_research/log.md).
 COLUMNS, ORDERS = 256, (3,)
-MOST_COLUMNS, LONGEST_ORDER = 1_024, 6
+MAX_COLUMNS, LONGEST_ORDER = 1_024, 6
 # As in lexical.h.
 SIGNS, PARTS = 8, 8
 TEXTS_A_BLOCK = 256
@@ -81,8 +81,8 @@ class LexicalSketch:
         given = list(orders)
         if not given or given != sorted({*given}) or not 1 <= given[0] <= given[-1] <= LONGEST_ORDER:
             raise InputError(f"orders: must ascend from 1 to {LONGEST_ORDER}, got {given}", field="orders")
-        if columns.bit_count() != 1 or not SIGNS <= columns <= MOST_COLUMNS:
-            raise InputError(f"columns: must be a power of 2 from 8 to {MOST_COLUMNS}, got {columns}", field="columns")
+        if columns.bit_count() != 1 or not SIGNS <= columns <= MAX_COLUMNS:
+            raise InputError(f"columns: must be a power of 2 from 8 to {MAX_COLUMNS}, got {columns}", field="columns")
         if not 0 < scale < float("inf"):
             raise InputError(f"scale: must be above 0, got {scale:g}", field="scale")
         self.weights, self.orders, self.columns, self.scale = weights, tuple(orders), columns, float(scale)

@@ -35,11 +35,11 @@ from gramvec.runtime.ort import (
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
 
 # Rows a call, at 300 columns: the most whose copies, of 9 bytes a number, fit half a gigabyte on the device.
-MOST_NUMBERS = 200_000 * 300
+MAX_NUMBERS = 200_000 * 300
 # Texts, or pieces of long ones; a text has some 60 rows, so both limits are reached together. Fewer where their sums
 # would take more than 64 MB of the host.
-MOST_TEXTS = 4_096
-MOST_SUMS = 2**24
+MAX_TEXTS = 4_096
+MAX_SUMS = 2**24
 # Calls on the device at a time: one computes while another is copied. Each has its own memory on both sides.
 AT_A_TIME = 2
 
@@ -54,7 +54,7 @@ class CudaRuntime(Runtime):
     name = "onnx"
     device = "cuda"
     provider = CUDA
-    batching = Batching(texts=MOST_TEXTS, waits=True)
+    batching = Batching(texts=MAX_TEXTS, waits=True)
 
     def __init__(self, bundle: Bundle) -> None:
         exact = ExactTable.of(bundle)
@@ -66,7 +66,7 @@ class CudaRuntime(Runtime):
         self._exact = exact
         self._process = os.getpid()
         self._rows = rows_a_call(exact.dimension)
-        self._texts = min(MOST_TEXTS, max(1, MOST_SUMS // exact.dimension))
+        self._texts = min(MAX_TEXTS, max(1, MAX_SUMS // exact.dimension))
         onnxruntime = import_onnxruntime()
         self._session: Any = cuda_session(onnxruntime, bundle.graph_path)
         cudart = _cudart(onnxruntime)
@@ -151,7 +151,7 @@ def rows_a_call(dimension: int) -> int:
     CUDA's Gather counts its threads in float32. It leaves out the last numbers if rows x dimension, of which the
     largest power of two in `dimension` is a factor, is not a float32.
     """
-    return max(1, min(MOST_NUMBERS, 2**24 * (dimension & -dimension)) // dimension)
+    return max(1, min(MAX_NUMBERS, 2**24 * (dimension & -dimension)) // dimension)
 
 
 def _cudart(onnxruntime: ModuleType) -> Any:

@@ -18,7 +18,7 @@ from gramvec.runtime.native import weights_and_step
 from gramvec.text.arrays import Floats, Int64s
 
 # float32 holds every whole number up to here.
-MOST_EXACT = 2**24
+MAX_EXACT = 2**24
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ExactTable:
         return cls(
             rows=len(table),
             dimension=table.shape[1],
-            most=MOST_EXACT // (largest * int(weights.max())),
+            most=MAX_EXACT // (largest * int(weights.max())),
             step=np.float32(step),
             mean=graph.pooling == "mean",
             tanh=graph.activation == "tanh",

@@ -22,7 +22,7 @@ from gramvec.text.arrays import FeatureBatch, Floats
 from gramvec.text.inputs import code_points
 
 # The largest weight of an int8 row: 127 * 128 is the most that half an int32 holds.
-MOST_WEIGHT = 128
+MAX_WEIGHT = 128
 
 
 class NativeRuntime(Runtime):
@@ -121,7 +121,7 @@ class NativeRuntime(Runtime):
 
 def weights_and_step(scales: Floats) -> tuple[NDArray[np.uint8] | None, float]:
     """Scales as 1 to 128 times the step, which is a 128th of the largest; None where one is not that."""
-    step = scales.max(initial=0) / np.float32(MOST_WEIGHT)
+    step = scales.max(initial=0) / np.float32(MAX_WEIGHT)
     if step <= 0:
         return None, 1.0
     with np.errstate(all="ignore"):  # untrusted scales may be any numbers

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, Stored
-from gramvec.runtime.native import MOST_WEIGHT, weights_and_step
+from gramvec.runtime.native import MAX_WEIGHT, weights_and_step
 from gramvec.text.arrays import Floats
 
 Extents = Sequence[str | int]
@@ -317,8 +317,8 @@ def quantize_table(table: Floats, columns: Floats | np.float32 = _ONE) -> tuple[
     for part in parts:
         scales[part] = np.abs(table[part] / columns).max(axis=1, keepdims=True) / np.float32(127)
     if scales.any():
-        step = scales.max() / np.float32(MOST_WEIGHT)
-        scales = np.clip(np.ceil(scales / step), 1, MOST_WEIGHT).astype(np.float32) * step
+        step = scales.max() / np.float32(MAX_WEIGHT)
+        scales = np.clip(np.ceil(scales / step), 1, MAX_WEIGHT).astype(np.float32) * step
     divisors = np.where(scales > 0, scales, np.float32(1))
     rows = np.empty(table.shape, np.int8)
     for part in parts:

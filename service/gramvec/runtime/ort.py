@@ -52,7 +52,7 @@ ROWS_A_CALL = 2_500
 # model.cpu.onnx multiplies rows by a matrix of texts x rows: its cost grows with both, so a call has few texts.
 INTEGER_ROWS, INTEGER_TEXTS = 1_000, 16
 # Rows whose sum fits the int32 in which model.cpu.onnx adds them.
-MOST_INTEGER_ROWS = 2**16
+MAX_INTEGER_ROWS = 2**16
 # One long text cannot be cut; after a call of over 20,000 rows the memory goes back to the system.
 ROWS_TO_SHRINK = 20_000
 # A character of a text of over 4,000 costs six times as much, because its rows leave the caches.
@@ -188,7 +188,7 @@ class OnnxRuntime(Runtime):
         session = self._session
         if session is None:
             raise BackendError("the model is closed; load it again")
-        if self._integers and len(part.ids) > MOST_INTEGER_ROWS:
+        if self._integers and len(part.ids) > MAX_INTEGER_ROWS:
             session = self._for_long_texts = self._for_long_texts or _check_graph(
                 cpu_session(import_onnxruntime(), self._graph), self._graph
             )

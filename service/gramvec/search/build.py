@@ -45,7 +45,7 @@ from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import check_same_job
 from gramvec.tables.writers import records_of
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 # After how long a build commits what it has, which --resume continues from.
 CHECKPOINT_SECONDS = 60.0
 EMPTY = "there is no text in the input; an index needs at least one"

@@ -33,7 +33,7 @@ from gramvec.text.frames import plain, rows_of
 from gramvec.text.inputs import iterate_texts, no_text
 from gramvec.threads import ProcessLock
 
-MOST_HITS = 10_000
+MAX_HITS = 10_000
 # Queries that are answered together.
 TOGETHER = 32
 # A name from an untrusted file is looked for among models, never as a path.
@@ -258,8 +258,8 @@ def find_model(path: Path, manifest: IndexManifest) -> str:
 
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_HITS:
-        raise InputError(f"k: must be a whole number from 1 to {MOST_HITS:,}, got {k!r}", field="k")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+        raise InputError(f"k: must be a whole number from 1 to {MAX_HITS:,}, got {k!r}", field="k")
 
 
 def ids_in(given: Any) -> list[str]:

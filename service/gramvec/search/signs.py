@@ -28,7 +28,7 @@ BLOCK_ROWS, ENTRIES, LARGEST_ENTRY, ROUNDS = 64, 16, 31, 4
 # Bits of a turned number behind the point.
 FRACTION_BITS = 6
 # A sum of one entry of each table is at most this.
-MOST_SUM = 2**16 - 2
+MAX_SUM = 2**16 - 2
 # Rows that one call turns: their numbers take 20 MB at 300 dimensions.
 TURNED_TOGETHER = 1 << 14
 
@@ -202,7 +202,7 @@ def tables_of(queries: Whole) -> SignBytes:
     sums = fours.reshape(q, groups, 1, 4) @ bits.T[None, None]
     sums = sums[:, :, 0] - sums[:, :, 0].min(axis=2, keepdims=True)
     most = np.maximum(sums.max(axis=(1, 2), keepdims=True), 1)
-    entries = (sums * min(LARGEST_ENTRY, MOST_SUM // groups) + most // 2) // most
+    entries = (sums * min(LARGEST_ENTRY, MAX_SUM // groups) + most // 2) // most
     return np.ascontiguousarray(entries.astype(np.uint8).reshape(q, groups // 2, 2, ENTRIES))
 
 

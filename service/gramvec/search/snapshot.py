@@ -15,7 +15,7 @@ import numpy as np
 
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.demands import Demands
-from gramvec.lexical.letters import LETTERS_SHARE, MOST_LOOKED_UP, MOST_SEARCHED, count_ngrams, idf
+from gramvec.lexical.letters import LETTERS_SHARE, MAX_LOOKED_UP, MAX_SEARCHED, count_ngrams, idf
 from gramvec.search.columns import ColumnFile
 from gramvec.search.documents import Record, StoredDocument, StoredDocuments, text_in, values_by
 from gramvec.search.filters import Conditions, query_of
@@ -387,7 +387,7 @@ class Snapshot:
         N-grams that no document has, that are common in a large index, and of long texts all but the rarest, are left
         out of both. Removed documents count until they are merged away, here and in tantivy's own sums.
         """
-        counts = dict(islice(count_ngrams(text).items(), MOST_LOOKED_UP))
+        counts = dict(islice(count_ngrams(text).items(), MAX_LOOKED_UP))
         names = list(counts)
         holding = np.array([self._searcher.doc_freq("letters", one) for one in names], np.float64)
         weights = idf(np.minimum(holding, self.counted), self.counted) * list(counts.values())
@@ -396,7 +396,7 @@ class Snapshot:
         weight = np.cumsum(weights[rarest])
         needed = int(np.searchsorted(weight, weight[-1:] * (1 - COMMON_SHARE)).sum()) + 1
         number = max(needed, int(np.searchsorted(holding[rarest], COMMON_DOCUMENTS, "right")))
-        searched = np.sort(rarest[: min(number, MOST_SEARCHED)])
+        searched = np.sort(rarest[: min(number, MAX_SEARCHED)])
         if not len(searched):
             return self._query.empty_query(), 0.0
         parts = []

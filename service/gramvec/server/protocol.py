@@ -26,9 +26,9 @@ from gramvec.server.responses import Headers, error_response
 # Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
 KEEP_ALIVE_SECONDS = 75
 # A body below this many bytes a second is too slow, once its timeout is over.
-LEAST_RATE = 500
+MIN_RATE = 500
 # This much is read and dropped of a body whose request was answered before it had arrived; more closes the connection.
-MOST_DISCARDED_BYTES = 256 * 1024
+MAX_DISCARDED_BYTES = 256 * 1024
 # A client that is refused while it still sends would lose the answer if the connection were closed at once.
 LINGER_SECONDS = 1.0
 SWEEP_SECONDS = 0.5
@@ -39,7 +39,7 @@ CHUNK_LINE_BYTES = 20
 # Bytes of unfinished heads and of requests sent ahead that a connection holds without being counted.
 UNCOUNTED_BYTES = 4 * 1024
 # As many as 2**64 has; Python refuses to read thousands of them.
-MOST_LENGTH_DIGITS = 20
+MAX_LENGTH_DIGITS = 20
 # Of two of these, a proxy in front may heed the other one (RFC 9112, 3.2 and 6.3).
 SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization")
 
@@ -274,7 +274,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._since = self._heard = now  # the server caused the delay
         elif self._in_body:
             limit = limits.body_seconds
-            if now - self._heard > limit or now - self._since > limit + self._body_bytes / LEAST_RATE:
+            if now - self._heard > limit or now - self._since > limit + self._body_bytes / MIN_RATE:
                 self._refuse(Refused(408, f"the body did not arrive within {limit:g} s or so; send it again, faster"))
         elif self._in_head:
             limit = limits.header_seconds
@@ -422,7 +422,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 raise Refused(400, "the body's transfer-encoding is not chunked alone; send the body as it is")
             return 0
         length = known.get(b"content-length", b"0")
-        if len(length) > MOST_LENGTH_DIGITS or not length.isdigit():
+        if len(length) > MAX_LENGTH_DIGITS or not length.isdigit():
             raise not_http()
         return int(length)
 
@@ -453,7 +453,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._left -= size
         if cycle.response_complete:
             self._discarded += size
-            if self._discarded > MOST_DISCARDED_BYTES:
+            if self._discarded > MAX_DISCARDED_BYTES:
                 self.part()
             return
         cycle.body += body

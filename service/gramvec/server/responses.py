@@ -28,7 +28,7 @@ PIECE_NUMBERS = 96 * 1024
 # An entry of the best scores takes as long as 16 numbers.
 ENTRY_NUMBERS = 16
 # Texts that a header names at most.
-MOST_LISTED = 100
+MAX_LISTED = 100
 
 Buffer = bytes | memoryview
 Headers = list[tuple[bytes, bytes]]
@@ -137,5 +137,5 @@ def base64_of_each(rows: Array) -> list[bytes]:
 
 def list_paths(paths: Sequence[str]) -> bytes:
     """Return the places of texts in the body as a header lists them, at most the first hundred."""
-    shown = ", ".join(paths[:MOST_LISTED])
-    return (shown if len(paths) <= MOST_LISTED else f"{shown}, ...").encode()
+    shown = ", ".join(paths[:MAX_LISTED])
+    return (shown if len(paths) <= MAX_LISTED else f"{shown}, ...").encode()

@@ -25,9 +25,9 @@ import orjson
 from gramvec.errors import BundleError, GramvecError, quoted
 from gramvec.text.arrays import Array
 
-MOST_HEADER_BYTES = 2**20
-MOST_ARRAYS, MOST_EXTENTS = 1_000, 4
-MOST_NUMBERS = 2**40
+MAX_HEADER_BYTES = 2**20
+MAX_ARRAYS, MAX_EXTENTS = 1_000, 4
+MAX_NUMBERS = 2**40
 _ALIGNMENT = 64
 _LENGTH_BYTES = 8
 
@@ -196,13 +196,13 @@ def _header(data: memoryview) -> tuple[dict[str, Any], int]:
     if len(data) < _LENGTH_BYTES:
         raise _DamagedError("it is cut off in its header")
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
-    if length > MOST_HEADER_BYTES:
-        raise _DamagedError(f"it does not begin with a header of at most {MOST_HEADER_BYTES} bytes")
+    if length > MAX_HEADER_BYTES:
+        raise _DamagedError(f"it does not begin with a header of at most {MAX_HEADER_BYTES} bytes")
     if length > len(data) - _LENGTH_BYTES:
         raise _DamagedError("it is cut off in its header")
     text = bytes(data[_LENGTH_BYTES : _LENGTH_BYTES + length])
-    if text.count(b"{") + text.count(b"[") > 3 * MOST_ARRAYS + 2:
-        raise _DamagedError(f"its header lists more than {MOST_ARRAYS} arrays")
+    if text.count(b"{") + text.count(b"[") > 3 * MAX_ARRAYS + 2:
+        raise _DamagedError(f"its header lists more than {MAX_ARRAYS} arrays")
     try:
         header = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError):  # not UTF-8, not JSON, or too deep
@@ -231,9 +231,9 @@ def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]
 
 
 def _are_sizes(values: Any) -> bool:
-    if not isinstance(values, list) or len(values) > MOST_EXTENTS:
+    if not isinstance(values, list) or len(values) > MAX_EXTENTS:
         return False
-    return all(type(value) is int and 0 <= value <= MOST_NUMBERS for value in values)
+    return all(type(value) is int and 0 <= value <= MAX_NUMBERS for value in values)
 
 
 def _check_specs(found: Mapping[str, Array], wanted: Mapping[str, ArraySpec]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from gramvec.text.arrays import Array
 from gramvec.text.characters import CODE_POINTS, MAX_ALPHABET, SPACE
 
-MOST_BITS, KEY_BITS = 16, 64
+MAX_BITS, KEY_BITS = 16, 64
 MOST_ROWS = 2**31 - 1
 LONGEST_WORD = 2**16 - 1
 
@@ -24,7 +24,7 @@ def check_vocabulary(arrays: Mapping[str, Array]) -> None:
     _demand(len(meta) == 5, "meta has not 5 numbers")
     rows, bits, unknown, longest, lowercase = meta.tolist()
     alphabet = len(arrays["alphabet"])
-    _demand(1 <= bits <= MOST_BITS and alphabet < 1 << bits, f"ids of {bits} bits for {alphabet} characters")
+    _demand(1 <= bits <= MAX_BITS and alphabet < 1 << bits, f"ids of {bits} bits for {alphabet} characters")
     _demand(lowercase in (0, 1), "lowercase is neither 0 nor 1")
     _check_characters(arrays)
     _demand(len(arrays["ngram_keys"]) == len(arrays["ngram_rows"]), "ngram_keys and ngram_rows differ in length")

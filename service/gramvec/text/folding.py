@@ -19,7 +19,7 @@ from gramvec.text.characters import CODE_POINTS, PAGE, compose
 
 TABLE = Path(__file__).with_name("folds.txt")
 # Characters of a text's fold for each of its own, at most: U+FDFA is a sentence of 18 letters.
-MOST_FOLDED = 18
+MAX_FOLDED = 18
 # What German, Danish, Norwegian and Swedish write where a letter is missing.
 _SPELT_OUT = str.maketrans({
     "ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "Å": "Aa", "Ø": "Oe",

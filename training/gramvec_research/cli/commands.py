@@ -121,7 +121,7 @@ def parameters(config: Path, rows: int) -> None:
     click.echo(f"{'in all':<24}{total:>12,}")
 
 
-_MOST_WORDS = 30_000  # as MOST_WORDS of vectors.py, which imports torch
+_MAX_WORDS = 30_000  # as MAX_WORDS of vectors.py, which imports torch
 
 
 @click.command()
@@ -131,7 +131,7 @@ _MOST_WORDS = 30_000  # as MOST_WORDS of vectors.py, which imports torch
 @click.option("--window", type=click.IntRange(1, 100), default=10, show_default=True,
               help="How many places apart words count as near.")  # fmt: skip
 @click.option("--min-count", type=click.IntRange(min=1), default=20, show_default=True, help="Leave out rarer words.")
-@click.option("--max-words", type=click.IntRange(2, _MOST_WORDS), default=10_000, show_default=True,
+@click.option("--max-words", type=click.IntRange(2, _MAX_WORDS), default=10_000, show_default=True,
               help="The most frequent alone; memory is 4 bytes for each two of them.")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Over the counts.")
 @click.option("--rate", type=click.FloatRange(0, 10, min_open=True), default=0.05, show_default=True, help="AdaGrad's.")

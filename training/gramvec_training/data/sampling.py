@@ -118,7 +118,7 @@ class Mixture:
 
 
 MOST = 2_000  # pairs held out of one data set: more cost time and tell little
-LEAST_ROWS = 10  # a data set of fewer has none to spare
+MIN_ROWS = 10  # a data set of fewer has none to spare
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _hold_out(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDA
     Groups that share a text are held out together or not at all: no held-out text is ever trained on.
     """
     held, meanings = np.zeros(len(groups), bool), np.arange(len(groups))
-    if not share or len(groups) < LEAST_ROWS:
+    if not share or len(groups) < MIN_ROWS:
         return held, meanings
     from scipy.sparse import coo_array  # half a second, which a small file need not wait
     from scipy.sparse.csgraph import connected_components
@@ -246,7 +246,7 @@ def _hold_out_labels(found: LabelTexts, labels: int, share: float, seed: int) ->
     """Return int64[held]: places of held-out texts, label after label, so that every other place is half of each
     label.
     """
-    if not share or len(found) < LEAST_ROWS:
+    if not share or len(found) < MIN_ROWS:
         return np.zeros(0, np.int64)
     share = min(share, 2 * MOST / len(found))
     rng = np.random.default_rng([seed, 2**32])

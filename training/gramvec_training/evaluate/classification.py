@@ -195,7 +195,7 @@ def _only(folder: Path, ending: str) -> Path:
 
 
 # What a classifier over 10,000 texts of 77 labels and 300 columns takes is a tenth of this: 3 s on one core.
-MOST_LOGISTIC = 2_500_000_000  # texts x labels x columns
+MAX_LOGISTIC = 2_500_000_000  # texts x labels x columns
 _CHUNK = 512  # asked texts at a time, each with its cosines to all that were trained on
 _TIE = 0.01  # of the margin beside accuracies in per cent, of which one text of 2,000 is 0.05
 
@@ -210,7 +210,7 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
     known, vectors = unit(train.texts), unit(asked.texts)
     rows, own = _memberships(train)
     logistic = None
-    if len(rows) * labels * known.shape[1] <= MOST_LOGISTIC:
+    if len(rows) * labels * known.shape[1] <= MAX_LOGISTIC:
         weights, biases = logistic_regression(known[rows], own, labels)
         logistic = _share(asked, vectors, [(one,) for one in np.argmax(vectors @ weights + biases, axis=1).tolist()])
     by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()

@@ -191,7 +191,7 @@ def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
     }
 
 
-_MOST_OTHERS = 20_000  # right sides beside the held-out ones
+_MAX_OTHERS = 20_000  # right sides beside the held-out ones
 _CHUNK = 256  # left texts at a time
 
 
@@ -201,7 +201,7 @@ def reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -> Dou
     As in use, where a text looks for its other side among all that there are. At most 20,000 of `others` count.
     """
     left, right = unit(pairs.left), unit(pairs.right)
-    beside = unit(list(others[:_MOST_OTHERS])) if others else np.zeros((0, right.shape[1]), np.float32)
+    beside = unit(list(others[:_MAX_OTHERS])) if others else np.zeros((0, right.shape[1]), np.float32)
     found = np.empty(len(pairs))
     for at in range(0, len(pairs), _CHUNK):
         some = slice(at, at + _CHUNK)

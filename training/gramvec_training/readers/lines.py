@@ -171,7 +171,7 @@ def read_texts(path: Path) -> Iterator[str]:
             yield text
 
 
-MOST_BYTES = 4 << 30  # of a pipe, as it comes, plain or gzip
+MAX_BYTES = 4 << 30  # of a pipe, as it comes, plain or gzip
 _PART = 1 << 20
 
 
@@ -204,6 +204,6 @@ def _copy(source: BinaryIO, file: BinaryIO, name: str) -> None:
         if not taken:
             check_head(name, part)
         taken += len(part)
-        if taken > MOST_BYTES:
-            raise InputError(f"{name}: gives more than {MOST_BYTES >> 30} GiB; write it to a file, and give that")
+        if taken > MAX_BYTES:
+            raise InputError(f"{name}: gives more than {MAX_BYTES >> 30} GiB; write it to a file, and give that")
         file.write(part)

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 PARTS = 5
 LEAST = 10  # of either label, or of scored pairs
-MOST_PAIRS, MOST_CHARACTERS = 200_000, 50_000_000  # some 3 GB
+MAX_PAIRS, MAX_CHARACTERS = 200_000, 50_000_000  # some 3 GB
 _FULL = 255
 _SEED = 1
 
@@ -61,8 +61,8 @@ def learn_ngram_weights(
     _check(pairs, source)
     known = open_bundle(start)
     texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
-    if sum(map(len, texts)) > MOST_CHARACTERS:
-        raise InputError(f"{near(source)}: the texts have over {MOST_CHARACTERS:,} characters; give fewer pairs")
+    if sum(map(len, texts)) > MAX_CHARACTERS:
+        raise InputError(f"{near(source)}: the texts have over {MAX_CHARACTERS:,} characters; give fewer pairs")
     weights, _ = NgramWeights.of_texts(texts, ORDERS if known.lexical is None else known.lexical.orders)
     unlearned = (
         LexicalSketch(weights, ORDERS, COLUMNS, 1.0, known.spec.read)
@@ -109,8 +109,8 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
         )
     if not pairs.binary and (len(pairs.labels) < LEAST or pairs.labels.std() == 0):
         raise InputError(f"{near(source)}: {len(pairs.labels)} scored pairs; give {LEAST} or more whose scores differ")
-    if len(pairs.labels) > MOST_PAIRS:
-        raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MOST_PAIRS:,}: give fewer")
+    if len(pairs.labels) > MAX_PAIRS:
+        raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MAX_PAIRS:,}: give fewer")
 
 
 def _groups(left: Ints, right: Ints) -> Ints:

@@ -28,7 +28,7 @@ from gramvec_training.data.pair_tables import LearningTable, read_learning_table
 
 TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 100, 5, 24, 0.1, 20, 1.0
 # Pairs of a table that are no matches: alike, and not.
-MOST_ALIKE, MOST_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
+MAX_ALIKE, MAX_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
 # Share of the pairs that are learned from without their rivals, too.
 ALONE = 0.3
 SEED = 0
@@ -70,7 +70,7 @@ def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_]
     alike = table.figures[:, 0] > UNLIKE
     labeled, matching = table.pairs > 0, table.matches > 0
     share = np.ones(len(alike))
-    for some, most in ((alike, MOST_ALIKE), (~alike, MOST_UNLIKE)):
+    for some, most in ((alike, MAX_ALIKE), (~alike, MAX_UNLIKE)):
         number = int((some & labeled & ~matching).sum())
         share[some & ~matching] = min(1.0, most / max(number, 1))
     kept = labeled & (drawn.random(len(alike)) < share)

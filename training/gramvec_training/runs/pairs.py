@@ -159,7 +159,7 @@ def _record_held_out(
 _SHOWN = 3  # labels that a line names
 # Labels of eight groups of questions that share words have 0.057 to 0.376, of sixteen groups at random 0.012 to 0.051.
 _HARDLY = 0.05
-_MOST_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
+_MAX_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
 
 
 def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
@@ -183,7 +183,7 @@ def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
     with progress_bar("features", len(texts), " texts") as bar:
         corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
     sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
-    chosen_beside = split.train.of(np.sort(sample[:_MOST_TO_CHOOSE]).tolist())
+    chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
     source = _source_labels(one, split.train, labels, corpus)
     for line in _notes(one, split):
         _log.warning(line)

@@ -41,7 +41,7 @@ INPUT = "input.tsv"
 PARITY_TEXTS = 1000
 _CONFIG, _RECORD, _TEXTS = "config.json", "run.json", "texts.txt"
 _VOCABULARY, _WEIGHTS, _REPEATED = "vocab.bin", "weights.npz", "repeated.tsv"
-_MOST_REPEATED = 200_000  # chunks, and as many edges
+_MAX_REPEATED = 200_000  # chunks, and as many edges
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repe
     counted = "".join(
         f"{count}\t{text}\n"
         for counts in repeated
-        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_REPEATED]
+        for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_REPEATED]
     )
     write_atomically(folder / _REPEATED, lambda handle: handle.write(counted.encode()))
 

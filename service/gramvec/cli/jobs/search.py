@@ -36,7 +36,7 @@ from gramvec.search.build import build_index
 from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
 from gramvec.search.filters import parsed, text_of
 from gramvec.search.folder import OLDEST, read_manifest
-from gramvec.search.index import MOST_HITS, Index, find_model
+from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, read_lines
@@ -245,7 +245,7 @@ HIT = ("query", "rank", "score", "id")
 @click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Queries, one a line.")
 @click.option("--where", multiple=True, metavar="CONDITION",
               help="COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
-@click.option("-k", "k", type=click.IntRange(1, MOST_HITS), default=10, show_default=True, help="Hits for each query.")
+@click.option("-k", "k", type=click.IntRange(1, MAX_HITS), default=10, show_default=True, help="Hits for each query.")
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')

@@ -29,11 +29,11 @@ T = TypeVar("T")
 _Piece = tuple[tuple[int, int], int, Callable[[], Any], asyncio.Future[Any], Callable[[], bool]]
 
 # Requests of one kind that may be at work or waiting. Their memory is bounded elsewhere (`max_bytes_in_flight`).
-MOST_PRESENT = 1024
+MAX_PRESENT = 1024
 # What stands for the past at the start: the first request of a kind may wait for the import of a library.
 FIRST_COST = 300_000
 # A shorter piece is mostly overhead.
-LEAST_SECONDS = 0.001
+MIN_SECONDS = 0.001
 # Turns of the event loop in which a request may submit its next piece before another request begins.
 TURNS = 6
 # Powers of two in a class of estimates.
@@ -128,7 +128,7 @@ class WorkQueue:
         """
         if self._present:
             wait = self.wait_seconds
-            if self._present >= MOST_PRESENT:
+            if self._present >= MAX_PRESENT:
                 raise Overloaded(
                     f"{self._present} {self._kind} are being made or waiting; send the request again later",
                     retry_after=wait,
@@ -191,7 +191,7 @@ class WorkQueue:
         """Note that a piece of a job, of this cost, took so many seconds."""
         job.left -= cost
         self._cost -= cost
-        if cost >= TEACHING_COST or seconds >= LEAST_SECONDS:
+        if cost >= TEACHING_COST or seconds >= MIN_SECONDS:
             self._throughput.learn(max(cost, TEACHING_COST), seconds, seconds)
 
     def check_deadline(self, waited: float) -> None:

@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.server.settings import Settings, option
 
 # The longest password that OpenSSL takes for a key.
-MOST_PASSWORD_BYTES = 1024
+MAX_PASSWORD_BYTES = 1024
 CIPHERS = "DEFAULT"  # uvicorn's own "TLSv1" leaves only the oldest ones for TLS 1.2
 # Without any password OpenSSL would ask for one at the terminal.
 NO_PASSWORD = "-"  # noqa: S105
@@ -94,11 +94,11 @@ def _password(path: Path | None) -> str:
     if path is None:
         return NO_PASSWORD
     with path.open("rb") as file:
-        line = file.readline(MOST_PASSWORD_BYTES + 2).rstrip(b"\r\n")
-    if not 0 < len(line) <= MOST_PASSWORD_BYTES:
+        line = file.readline(MAX_PASSWORD_BYTES + 2).rstrip(b"\r\n")
+    if not 0 < len(line) <= MAX_PASSWORD_BYTES:
         raise InputError(
             f"{option('tls_key_password_file')}: the first line of {path} must be the password, of 1 to "
-            f"{MOST_PASSWORD_BYTES} bytes"
+            f"{MAX_PASSWORD_BYTES} bytes"
         )
     return line.decode("utf-8", "surrogateescape")
 

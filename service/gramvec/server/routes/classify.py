@@ -19,11 +19,11 @@ from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Attached
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
-MOST_SCORES = 2_000_000
+MAX_SCORES = 2_000_000
 # Products of n-grams with labels in one request: 0.6 s of a core.
-MOST_WORK = 400_000_000
+MAX_WORK = 400_000_000
 # In the response to one request.
-MOST_ENTRIES = 200_000
+MAX_ENTRIES = 200_000
 
 
 def _kind(value: Any) -> str:
@@ -110,14 +110,14 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     labels = len(served_head.held.labels)
     parameters = body.parameters or PredictParameters()
     shown = min(body.top_k or parameters.top_k or labels, labels)
-    if len(given) * labels > MOST_SCORES and len(given) > 1:
-        raise too_large(f"{len(given)} texts with {labels} labels are over {MOST_SCORES} scores; send fewer texts")
-    if len(given) * shown > MOST_ENTRIES:
-        raise too_large(f"{len(given)} texts with {shown} labels are over {MOST_ENTRIES}; ask for fewer with top_k")
+    if len(given) * labels > MAX_SCORES and len(given) > 1:
+        raise too_large(f"{len(given)} texts with {labels} labels are over {MAX_SCORES} scores; send fewer texts")
+    if len(given) * shown > MAX_ENTRIES:
+        raise too_large(f"{len(given)} texts with {shown} labels are over {MAX_ENTRIES}; ask for fewer with top_k")
     served = service.admit(served_head.model)
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     work = served_head.held.work(texts)
-    if len(texts) > 1 and work > MOST_WORK:
+    if len(texts) > 1 and work > MAX_WORK:
         raise too_large(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
     ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
     request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs
 from gramvec.errors import InputError
-from gramvec.explain.contributions import MAX_CHARACTERS, MOST_PAIRS, TOP_K, explain
+from gramvec.explain.contributions import MAX_CHARACTERS, MAX_PAIRS, TOP_K, explain
 from gramvec.server.errors import too_large
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
@@ -157,11 +157,11 @@ def _best(matrix: NDArray[np.float32], k: int) -> Best:
 
 
 # In all texts of a request: two seconds of a core where each left text shares n-grams with each right one.
-MOST_MATCH_CHARACTERS = 500_000
+MAX_MATCH_CHARACTERS = 500_000
 # Matters only where max_texts is raised.
-MOST_MATCH_PAIRS = 2_000_000
+MAX_MATCH_PAIRS = 2_000_000
 # In the response to one request.
-MOST_MATCHES = 100_000
+MAX_MATCHES = 100_000
 # Right texts that are looked at for a left one, about: what a response without `top` may hold.
 CANDIDATES = 20
 # N-grams of a character, of 16 bytes each in both lists' vectors and as much while they are multiplied.
@@ -223,15 +223,15 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     request.check_count(len(body.left) + len(body.right))
     served = service.admit()
     texts = request.prepare(served, [*body.left, *body.right], body.path)
-    characters = request.check_characters(texts, MOST_MATCH_CHARACTERS)
+    characters = request.check_characters(texts, MAX_MATCH_CHARACTERS)
     n_left, n_right = len(body.left), len(body.right)
     top = min(body.top or CANDIDATES, n_right)
-    if n_left * n_right > MOST_MATCH_PAIRS:
+    if n_left * n_right > MAX_MATCH_PAIRS:
         raise too_large(
-            f"{n_left} left and {n_right} right texts are more than {MOST_MATCH_PAIRS} pairs; send fewer texts"
+            f"{n_left} left and {n_right} right texts are more than {MAX_MATCH_PAIRS} pairs; send fewer texts"
         )
-    if n_left * top > MOST_MATCHES:
-        raise too_large(f"{n_left} left texts with top {top} are more than {MOST_MATCHES} matches; ask for fewer")
+    if n_left * top > MAX_MATCHES:
+        raise too_large(f"{n_left} left texts with top {top} are more than {MAX_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
@@ -280,7 +280,7 @@ class ExplainRequest(Body):
     )
 
     inputs: SourceAndTarget = Field(description=f"Two texts of at most {MAX_CHARACTERS} characters each.")
-    top_k: Annotated[int, Field(ge=1, le=MOST_PAIRS), WHOLE] | None = Field(
+    top_k: Annotated[int, Field(ge=1, le=MAX_PAIRS), WHOLE] | None = Field(
         TOP_K, description="The number of pairs of features, and of pairs of words, that are listed, the largest first."
     )
     model: RequestedModel = None

@@ -180,7 +180,7 @@ def _weight(text: str) -> float:
 
 
 # In all texts of a request: half a second of a core, and 60 MB of JSON.
-MOST_SPARSE_CHARACTERS = 1_000_000
+MAX_SPARSE_CHARACTERS = 1_000_000
 # A character begins an n-gram of three and one of four; an entry takes 46 bytes in JSON, and as much before.
 BYTES_A_CHARACTER = 2 * 92
 
@@ -221,7 +221,7 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     request.check_count(len(given))
     served = service.admit()
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    characters = request.check_characters(texts, MOST_SPARSE_CHARACTERS)
+    characters = request.check_characters(texts, MAX_SPARSE_CHARACTERS)
     request.reserve(BYTES_A_CHARACTER * characters)
     with request.admit("sparse vectors", 2 * characters) as job:
         encoded, found = await job.run(lambda: _encode_rows(uniform(), texts))

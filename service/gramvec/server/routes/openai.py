@@ -27,7 +27,7 @@ from gramvec.text.arrays import Array
 # Splitting this many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024
 # OpenAI takes as many in one request.
-MOST_IDS = 300_000
+MAX_IDS = 300_000
 BYTES_A_CHARACTER = 4
 
 
@@ -37,7 +37,7 @@ class EmbeddingsRoute(ModelRoute):
     async def document(self, request: Request) -> Document:
         """Return the body of a request with texts in the place of token ids."""
         service = request.service
-        document = await request.document(service.most_values + (MOST_IDS if service.encodings else 0))
+        document = await request.document(service.most_values + (MAX_IDS if service.encodings else 0))
         return await decode_tokens(request, document)
 
 
@@ -165,8 +165,8 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     one = not isinstance(given[0], list)
     lists = [given] if one else given
     request.check_count(len(lists))
-    if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MOST_IDS:
-        raise HttpError(413, "too_large", f"more than {MOST_IDS} token ids in one request; send fewer")
+    if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MAX_IDS:
+        raise HttpError(413, "too_large", f"more than {MAX_IDS} token ids in one request; send fewer")
     # A character has at most four bytes, so more bytes than this are one character too many in any case.
     most_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
     texts, since = [], 0

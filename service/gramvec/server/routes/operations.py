@@ -20,7 +20,7 @@ from gramvec.server.telemetry import metrics
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-MOST_LABELS_SHOWN = 1_000
+MAX_LABELS_SHOWN = 1_000
 
 
 TAG = "operations"
@@ -147,7 +147,7 @@ def _head(served: Attached) -> dict[str, Any]:
         "name": served.name,
         "model": served.model,
         "digest": served.digest,
-        "labels": head.labels[:MOST_LABELS_SHOWN],
+        "labels": head.labels[:MAX_LABELS_SHOWN],
         "number_of_labels": len(head.labels),
         "threshold": head.threshold,
     }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gramvec.search.snapshot import Found, Snapshot
 
 # Documents in all queries of a request; each query looks at 100 or more.
-MOST_HITS, LEAST_LOOKED = 100_000, 100
+MAX_HITS, MIN_LOOKED = 100_000, 100
 # Queries that are searched together; another request has its turn after them.
 PIECE_QUERIES = 8
 # Stored bytes that are read before the next are counted and other requests have their turn.
@@ -105,10 +105,10 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     given, k, only = body.texts(), body.k if body.k is not None else 10, body.only
     request.check_count(len(given))
     check_k(k)
-    looked = max(k, LEAST_LOOKED)
-    if len(given) * looked > MOST_HITS:
+    looked = max(k, MIN_LOOKED)
+    if len(given) * looked > MAX_HITS:
         raise too_large(
-            f"{len(given)} queries with {looked} documents each are more than {MOST_HITS} documents at once; ask less"
+            f"{len(given)} queries with {looked} documents each are more than {MAX_HITS} documents at once; ask less"
         )
     conditions = conditions_of(held.manifest.filters, body.where)
     served = service.admit(index.model)
@@ -145,14 +145,14 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
 
 def _cost(texts: list[str], rows: int, k: int, only: str | None) -> int:
     """Return the cost of the queries of a piece, in characters of work."""
-    from gramvec.lexical.letters import MOST_SEARCHED
+    from gramvec.lexical.letters import MAX_SEARCHED
 
     cost = len(texts) * (QUERY_COST + HIT_COST * k)
     if only != "letters":
         cost += rows // ROWS_READ + rows * len(texts) // MEANINGS_COMPARED
     if only != "meaning":
         cost += CUT_COST * sum(map(len, texts))
-        cost += rows * sum(min(len(text), MOST_SEARCHED) for text in texts) // LETTERS_COMPARED
+        cost += rows * sum(min(len(text), MAX_SEARCHED) for text in texts) // LETTERS_COMPARED
     return cost
 
 

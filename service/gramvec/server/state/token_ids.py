@@ -17,9 +17,9 @@ from gramvec.errors import InputError
 from gramvec.server.settings import option, token_files
 
 # o200k_base has 200,000 tokens of at most 128 bytes in a file of 3.6 MB.
-MOST_FILE_BYTES = 16 * 2**20
-MOST_TOKENS = 2**20
-MOST_TOKEN_BYTES = 256
+MAX_FILE_BYTES = 16 * 2**20
+MAX_TOKENS = 2**20
+MAX_TOKEN_BYTES = 256
 # Ids that are decoded before other requests have their turn.
 PIECE_IDS = 8_192
 
@@ -37,11 +37,11 @@ class Encoding:
         where = f"{option('token_ids')}: {path}"
         try:
             with path.open("rb") as file:
-                data = file.read(MOST_FILE_BYTES + 1)
+                data = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise InputError(f"{where}: cannot be read: {error.strerror}") from None
-        if len(data) > MOST_FILE_BYTES:
-            raise InputError(f"{where}: has more than {MOST_FILE_BYTES} bytes, more than any encoding")
+        if len(data) > MAX_FILE_BYTES:
+            raise InputError(f"{where}: has more than {MAX_FILE_BYTES} bytes, more than any encoding")
         found: dict[int, bytes] = {}
         for number, line in enumerate(data.split(b"\n"), 1):
             if line:
@@ -49,7 +49,7 @@ class Encoding:
                 if token is None or rank in found:
                     raise InputError(
                         f"{where}: line {number} is not in tiktoken's format: a token of at most "
-                        f"{MOST_TOKEN_BYTES} bytes in base64, a space, and a rank of its own below {MOST_TOKENS}"
+                        f"{MAX_TOKEN_BYTES} bytes in base64, a space, and a rank of its own below {MAX_TOKENS}"
                     )
                 found[rank] = token
         if not found:
@@ -97,13 +97,13 @@ class UnknownId(Exception):
 
 def _token(line: bytes) -> tuple[int, bytes | None]:
     encoded, _, rank = line.partition(b" ")
-    if not (rank.isdigit() and len(rank) < 8 and int(rank) < MOST_TOKENS):
+    if not (rank.isdigit() and len(rank) < 8 and int(rank) < MAX_TOKENS):
         return -1, None
     try:
         token = binascii.a2b_base64(encoded, strict_mode=True)
     except binascii.Error:
         return -1, None
-    return int(rank), token if 0 < len(token) <= MOST_TOKEN_BYTES else None
+    return int(rank), token if 0 < len(token) <= MAX_TOKEN_BYTES else None
 
 
 @lru_cache(maxsize=1)
