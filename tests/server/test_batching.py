@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
-from gramvec.server.batching.batcher import Batcher, BatchResult, Embedded
+from gramvec.server.batching.batcher import Batcher, BatchResult, EmbeddedRequest
 from gramvec.server.batching.queue import FIRST_COST_SECONDS, LONG_TEXT, UNASKED_SECONDS, ClientGone, Throughput
 from http_support import HELD, PATIENCE, WatchedModel, until
 
@@ -51,7 +51,7 @@ async def in_thread(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, PATIENCE)
 
 
-def same_bytes(answer: Embedded, embedder: Embedder, texts: list[str]) -> bool:
+def same_bytes(answer: EmbeddedRequest, embedder: Embedder, texts: list[str]) -> bool:
     """Equal to each text embedded alone, by the library."""
     alone = [embedder.raw([text]) for text in texts]
     vectors = b"".join(one.vectors.tobytes() for one in alone)
@@ -62,7 +62,7 @@ def same_bytes(answer: Embedded, embedder: Embedder, texts: list[str]) -> bool:
 def test_requests_of_one_turn_share_a_call(model: WatchedModel, embedder: Embedder) -> None:
     requests = [["a fast car"], ["ripe bananas", ""], ["vehicles", "vehicals", "\N{GRINNING FACE}"]]
 
-    async def work(batcher: Batcher) -> list[Embedded]:
+    async def work(batcher: Batcher) -> list[EmbeddedRequest]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     answers = with_batcher(model, work)
@@ -81,7 +81,7 @@ def test_requests_of_separate_turns_do_not_wait_for_each_other(model: WatchedMod
 
 
 def test_arrivals_gather_while_the_worker_is_busy(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> tuple[Embedded, list[Embedded]]:
+    async def work(batcher: Batcher) -> tuple[EmbeddedRequest, list[EmbeddedRequest]]:
         long = batcher.submit([HELD])
         await in_thread(model.holding)
         gathered = []
@@ -123,7 +123,7 @@ def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedMo
     # A text costs two characters more than it has.
     texts = ["x" * 38, "y" * 38, "z" * 38, "long " * 40, "last"]
 
-    async def work(batcher: Batcher) -> Embedded:
+    async def work(batcher: Batcher) -> EmbeddedRequest:
         return await batcher.submit(texts)
 
     answer = with_batcher(model, work, call_seconds=of(100))
@@ -134,7 +134,7 @@ def test_calls_are_cut_by_characters_and_a_long_text_is_its_own(model: WatchedMo
 def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel, embedder: Embedder) -> None:
     bulk = [f"bulk {number:03d}" for number in range(30)]
 
-    async def work(batcher: Batcher) -> tuple[Embedded, Embedded]:
+    async def work(batcher: Batcher) -> tuple[EmbeddedRequest, EmbeddedRequest]:
         first, second = batcher.submit(bulk), batcher.submit(["short"])
         return await first, await second
 
@@ -148,7 +148,7 @@ def test_a_short_request_waits_behind_one_call_of_a_bulk_one(model: WatchedModel
 def test_a_request_that_fits_a_call_is_not_cut_in_two(model: WatchedModel, embedder: Embedder) -> None:
     requests = [[f"{number} {copy}" for copy in range(10)] for number in range(4)]
 
-    async def work(batcher: Batcher) -> list[Embedded]:
+    async def work(batcher: Batcher) -> list[EmbeddedRequest]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     # A text is 5 characters of work: two requests and a half would fit a call.
@@ -161,7 +161,7 @@ def test_a_request_that_fits_a_call_is_not_cut_in_two(model: WatchedModel, embed
 def test_only_the_culprit_fails(model: WatchedModel, embedder: Embedder) -> None:
     requests = [["innocent", "too"], ["good", "poison"], ["bystander"]]
 
-    async def work(batcher: Batcher) -> list[Embedded | BaseException]:
+    async def work(batcher: Batcher) -> list[EmbeddedRequest | BaseException]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests), return_exceptions=True)
 
     before, culprit, after = with_batcher(model, work)
@@ -186,7 +186,7 @@ def test_a_failed_bulk_request_is_not_computed_further(model: WatchedModel) -> N
 
 
 def test_the_model_serves_on_after_a_failure(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Embedded:
+    async def work(batcher: Batcher) -> EmbeddedRequest:
         with pytest.raises(BackendError):
             await batcher.submit(["poison " * 3_000])  # on the worker thread
         with pytest.raises(BackendError):
@@ -224,7 +224,7 @@ def test_a_withdrawn_request_never_reaches_the_model(model: WatchedModel) -> Non
 
 
 def test_a_request_withdrawn_during_its_call_harms_nobody(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Embedded:
+    async def work(batcher: Batcher) -> EmbeddedRequest:
         gone = batcher.submit([HELD])
         await in_thread(model.holding)
         gone.cancel()
@@ -395,13 +395,13 @@ def test_a_client_that_has_gone_is_asked_for_when_its_batch_is_taken(model: Watc
         return await asyncio.gather(gone, stays, fresh, return_exceptions=True)
 
     found = with_batcher(model, work)
-    assert [type(one) for one in found] == [ClientGone, Embedded, Embedded]  # type: ignore[attr-defined]
+    assert [type(one) for one in found] == [ClientGone, EmbeddedRequest, EmbeddedRequest]  # type: ignore[attr-defined]
     assert asked == ["gone", "stays"]
     assert not any("gone" in texts for texts in model.calls)
 
 
 def test_times_are_those_of_the_request(model: WatchedModel) -> None:
-    async def work(batcher: Batcher) -> tuple[Embedded, Embedded, float]:
+    async def work(batcher: Batcher) -> tuple[EmbeddedRequest, EmbeddedRequest, float]:
         held = batcher.submit([HELD])
         await in_thread(model.holding)
         began = time.perf_counter()
@@ -420,7 +420,7 @@ def test_times_are_those_of_the_request(model: WatchedModel) -> None:
 
 
 def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedModel, embedder: Embedder) -> None:
-    async def run() -> tuple[Embedded, Embedded]:
+    async def run() -> tuple[EmbeddedRequest, EmbeddedRequest]:
         batcher = Batcher(model, queue_texts=10)
         held = batcher.submit([HELD])
         await in_thread(model.holding)
@@ -464,7 +464,7 @@ def test_no_texts_are_refused(model: WatchedModel) -> None:
 def test_any_split_into_requests_and_calls_gives_the_same_bytes(
     embedder: Embedder, requests: list[list[str]], call_characters: int, loop_characters: int
 ) -> None:
-    async def work(batcher: Batcher) -> list[Embedded]:
+    async def work(batcher: Batcher) -> list[EmbeddedRequest]:
         return await asyncio.gather(*(batcher.submit(texts) for texts in requests))
 
     answers = with_batcher(embedder, work, call_seconds=of(call_characters), loop_seconds=of(loop_characters))
@@ -536,7 +536,7 @@ def test_a_request_that_has_waited_beyond_its_deadline_is_dropped(model: Watched
 
 
 def test_a_request_that_was_begun_is_finished_whatever_its_deadline(model: WatchedModel, embedder: Embedder) -> None:
-    async def work(batcher: Batcher) -> Embedded:
+    async def work(batcher: Batcher) -> EmbeddedRequest:
         begun = batcher.submit([HELD, "rest"])
         await in_thread(model.holding)
         await asyncio.sleep(0.1)

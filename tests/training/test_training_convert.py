@@ -18,7 +18,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
-from gramvec_training.data.vocabulary import Repeated, build_vocabulary, count_repeated
+from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose, read_weights
 from gramvec_training.export.convert import convert
 from training_support import call, export_table, sentence
@@ -39,7 +39,7 @@ def test_the_chunks_that_save_most_are_chosen() -> None:
     featurizer = Featurizer(spec, build_vocabulary(["abcdef ab x " * 3], spec))
     # " abcdef " has 7 bigrams and 6 trigrams, " ab " 3 and 2, " x " 2 and 1; a Greek letter has no row.
     counts = {"x": 100, "ab": 60, "abcdef": 25, "\u03b1": 1000, "abab": 1}
-    repeated = Repeated(counts, {"b x": 5, "x a": 2})
+    repeated = RepeatedParts(counts, {"b x": 5, "x a": 2})
     # They save 60 x 4 and 25 x 12; x saves 100 x 2, and an edge of one trigram nothing.
     assert choose(repeated, featurizer, chunks=2, edges=9) == (["ab", "abcdef"], [])
     assert choose(repeated, featurizer, chunks=9, edges=0) == (["x", "ab", "abcdef"], ())

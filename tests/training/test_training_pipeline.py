@@ -20,7 +20,7 @@ from gramvec_training.fit.loop import History
 from gramvec_training.objectives.pairs import PairObjective
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import Begun, begin_run, load_run
+from gramvec_training.runs.run_dir import StartedRun, begin_run, load_run
 from gramvec_training.runs.warm_start import begin_encoder
 
 PAIRS = "cat\tkitten\ncat\tdog\nqqq\tzzz\ncat\tdog\n"
@@ -43,7 +43,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def prepared(one: Config, data: Path) -> Plan:
-    return prepare_pairs(Begun(one, data, "test"), data, How())
+    return prepare_pairs(StartedRun(one, data, "test"), data, How())
 
 
 def objective_of(plan: Plan) -> PairObjective:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores, in_order
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.search.documents import DocumentEncoder, Encoded
+from gramvec.search.documents import DocumentEncoder, EncodedBlock
 from gramvec.search.filters import check_name, columns_of, kind_of
 from gramvec.search.folder import (
     IDS,
@@ -244,7 +244,7 @@ class _Build:
         self._bad.notes = reader.notes
         return Done(self._read, self._resumed, self._bad, reader.unit)
 
-    def _append(self, encoded: Encoded) -> None:
+    def _append(self, encoded: EncodedBlock) -> None:
         if self._seen is not None:
             self._seen.add([one.id for one in encoded.documents])
         self._writer.append(encoded)

@@ -13,7 +13,14 @@ from gramvec.bulk.embed_file import BulkError, Done, Watcher, cores, in_order
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.search.build import EMPTY, check_model, finish_generation, raise_stopped, start_generation
-from gramvec.search.documents import DocumentEncoder, Encoded, StoredDocument, encode_stored, open_documents, text_in
+from gramvec.search.documents import (
+    DocumentEncoder,
+    EncodedBlock,
+    StoredDocument,
+    encode_stored,
+    open_documents,
+    text_in,
+)
 from gramvec.search.folder import (
     FORMAT,
     JOURNAL,
@@ -152,7 +159,7 @@ def rebuild_index(
             }
         )  # fmt: skip
 
-        def encode(documents: list[StoredDocument]) -> Encoded:
+        def encode(documents: list[StoredDocument]) -> EncodedBlock:
             texts = embedder.prepare([text_in(one.record, manifest) for one in documents], truncate=True)
             return encode_stored(documents, manifest, quantize_rows(unit_vectors(embedder, texts)))
 
@@ -162,7 +169,11 @@ def rebuild_index(
 
 
 def _write_anew(
-    path: Path, manifest: IndexManifest, blocks: Iterator[Encoded], total: int, watch: Callable[[int, int], None] | None
+    path: Path,
+    manifest: IndexManifest,
+    blocks: Iterator[EncodedBlock],
+    total: int,
+    watch: Callable[[int, int], None] | None,
 ) -> int:
     """Write documents into a new generation, and make it the index's."""
     remove_generations(path, *_list_named(path))

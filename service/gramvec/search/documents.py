@@ -56,7 +56,7 @@ class RawDocument(NamedTuple):
     values: list[list[FilterValue]]
 
 
-class Encoded(NamedTuple):
+class EncodedBlock(NamedTuple):
     """The rows of a block: documents, their vectors with checksums and signs, and what was wrong with the others."""
 
     documents: list[RawDocument]
@@ -85,7 +85,7 @@ class DocumentEncoder:
         self._embedder, self._manifest, self._unit, self._guessed = embedder, manifest, unit, guessed
         self._truncate, self._on_error = truncate, on_error
 
-    def encode(self, block: Block) -> Encoded:
+    def encode(self, block: Block) -> EncodedBlock:
         """Return the rows of a block.
 
         Raises InputError with the row's number for a bad row, unless bad rows are skipped.
@@ -114,7 +114,7 @@ class DocumentEncoder:
         vectors = quantize_rows(units)
         said = [(block.numbers[at], bad[at]) for at in sorted(bad)]
         signs = signs_of(vectors[:, : self._manifest.dimensions])
-        return Encoded(documents, vectors, checksums(vectors), signs, block, said)
+        return EncodedBlock(documents, vectors, checksums(vectors), signs, block, said)
 
     def _document(self, number: int, text: str, record: Record) -> RawDocument:
         try:
@@ -169,7 +169,7 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
     return list(dict.fromkeys(found))
 
 
-def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, vectors: Bytes) -> Encoded:
+def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, vectors: Bytes) -> EncodedBlock:
     """Return documents that an index has, with their vectors, as they go into another one.
 
     Args:
@@ -186,7 +186,7 @@ def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, 
         )
         for one in documents
     ]
-    return Encoded(made, vectors, checksums(vectors), signs_of(vectors[:, : manifest.dimensions]))
+    return EncodedBlock(made, vectors, checksums(vectors), signs_of(vectors[:, : manifest.dimensions]))
 
 
 def text_in(record: Mapping[str, Any], manifest: IndexManifest) -> str:

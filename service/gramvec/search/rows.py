@@ -46,14 +46,14 @@ class RowSet(NamedTuple):
         return np.flatnonzero(np.unpackbits(self.bits.view(np.uint8), bitorder="little"))
 
 
-class Removed(NamedTuple):
+class RemovedRows(NamedTuple):
     """The rows of the log that were removed, and the bytes of the entries that name them."""
 
     rows: Int64s
     size: int
 
 
-def read_removed(path: Path, rows: int, is_there: Callable[[int], bool]) -> Removed:
+def read_removed(path: Path, rows: int, is_there: Callable[[int], bool]) -> RemovedRows:
     """Return the rows that have been removed up to a commit.
 
     Args:
@@ -77,7 +77,7 @@ def read_removed(path: Path, rows: int, is_there: Callable[[int], bool]) -> Remo
         entries.pop()
     found = [numbers[start + 1 : end - 1] for start, end in entries]
     removed = np.concatenate(found).astype(np.int64) if found else np.zeros(0, np.int64)
-    return Removed(removed, entries[-1][1] * NUMBER.itemsize if entries else 0)
+    return RemovedRows(removed, entries[-1][1] * NUMBER.itemsize if entries else 0)
 
 
 class RemovedLog:

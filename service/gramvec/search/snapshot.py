@@ -82,7 +82,7 @@ class Hit(NamedTuple):
     record: Record
 
 
-class Found(NamedTuple):
+class TopDocuments(NamedTuple):
     """Documents of one query, the best first: their addresses in tantivy, and their scores."""
 
     addresses: list[Any]
@@ -201,7 +201,7 @@ class Snapshot:
         conditions: Conditions = (),
         only: Only | None = None,
         min_score: float = 0.0,
-    ) -> list[Found]:
+    ) -> list[TopDocuments]:
         """Return the k best documents for each query.
 
         Args:
@@ -216,7 +216,7 @@ class Snapshot:
             allowed = self._rows_within(conditions) if units is not None else None
             near = self._near(units, max(k, CANDIDATES), allowed) if units is not None else None
 
-            def find_one(at: int) -> Found:
+            def find_one(at: int) -> TopDocuments:
                 query, demanded = queries[at], self._query_demands(queries[at])
                 unit = None if units is None else units[at]
                 if query.phrases:
@@ -228,11 +228,11 @@ class Snapshot:
                     return self._of_rows(*self.vectors.nearest(unit, most, near[at]), demanded, k)
                 return self._by_both(query.text, unit, near[at], conditions, demanded, k)
 
-            def find_above(at: int) -> Found:
+            def find_above(at: int) -> TopDocuments:
                 found = find_one(at)
                 # The scores descend.
                 kept = sum(score > 0 and score >= min_score for score in found.scores)
-                return Found(found.addresses[:kept], found.scores[:kept])
+                return TopDocuments(found.addresses[:kept], found.scores[:kept])
 
             places = range(len(queries))
             return [*(self._pool.map(find_above, places) if len(places) > 1 else map(find_above, places))]
@@ -249,7 +249,7 @@ class Snapshot:
         bits = None if allowed is None else allowed.bits
         return self._signs.candidates(round_units(units), most, bits, self._pool, self._threads)
 
-    def hits(self, found: Found) -> list[Hit]:
+    def hits(self, found: TopDocuments) -> list[Hit]:
         """Return the stored documents. Raises InputError where the index is damaged."""
         hits = []
         for address, score in zip(*found, strict=True):
@@ -288,16 +288,16 @@ class Snapshot:
                     self._allowed.popitem(last=False)
         return found
 
-    def _by_letters(self, text: str, conditions: Conditions, demanded: Any, k: int) -> tuple[Found, Any, float]:
+    def _by_letters(self, text: str, conditions: Conditions, demanded: Any, k: int) -> tuple[TopDocuments, Any, float]:
         """Return the best documents by letters, the query that found them, and what tantivy's scores are divided by."""
         query, weight = self._letters(text)
         share = LETTERS_SHARE * weight or 1.0
         hits = self._searcher.search(self._within(query, conditions, demanded), k, count=False).hits
-        return Found([one for _, one in hits], [score / share for score, _ in hits]), query, share
+        return TopDocuments([one for _, one in hits], [score / share for score, _ in hits]), query, share
 
     def _by_phrases(
         self, query: Demands, unit: Floats | None, conditions: Conditions, demanded: Any, k: int, only: Only | None
-    ) -> Found:
+    ) -> TopDocuments:
         """Return the best of the documents that have all phrases of a query, as letters propose them."""
         most, looked = max(k, CANDIDATES), max(k, CANDIDATES)
         letters, share = self._letters(query.text)
@@ -315,7 +315,7 @@ class Snapshot:
             looked = min(looked * LOOKED_TIMES, MAX_LOOKED_THROUGH)
         kept = kept[:most]
         if not kept:
-            return Found([], [])
+            return TopDocuments([], [])
         places = np.array(self._rows([address for _, address in kept]), np.int64)
         scores = np.zeros(len(kept))
         if only != "meaning":
@@ -323,22 +323,22 @@ class Snapshot:
         if unit is not None:
             scores += self.vectors.cosines(unit, places)
         order = np.lexsort((places, -scores))[:k].tolist()
-        return Found([kept[at][1] for at in order], [float(scores[at]) for at in order])
+        return TopDocuments([kept[at][1] for at in order], [float(scores[at]) for at in order])
 
-    def _of_rows(self, rows: Int64s, cosines: Floats, demanded: Any, k: int) -> Found:
+    def _of_rows(self, rows: Int64s, cosines: Floats, demanded: Any, k: int) -> TopDocuments:
         """Return the documents of the first k rows that have one, in that order."""
         if not len(rows):
-            return Found([], [])
+            return TopDocuments([], [])
         query = self._within(self._with_rows(rows.tolist()), (), demanded)
         hits = self._searcher.search(query, len(rows), count=False).hits
         addresses = [one for _, one in hits]
         by_row = dict(zip(self._rows(addresses), addresses, strict=True))
         there = [at for at, row in enumerate(rows.tolist()) if row in by_row][:k]
-        return Found([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
+        return TopDocuments([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
 
     def _by_both(
         self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, demanded: Any, k: int
-    ) -> Found:
+    ) -> TopDocuments:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
         most = max(k, CANDIDATES)
         (addresses, letters), query, share = self._by_letters(text, conditions, demanded, most)
@@ -362,11 +362,11 @@ class Snapshot:
             rows = rows + added
             cosines = np.concatenate([cosines, self.vectors.cosines(unit, np.array(added, np.int64))])
         if not rows:
-            return Found([], [])
+            return TopDocuments([], [])
         places = np.array(rows, np.int64)
         scores = cosines.astype(np.float64) + np.array(letters)
         order = np.lexsort((places, -scores))[:k].tolist()
-        return Found([addresses[at] for at in order], [float(scores[at]) for at in order])
+        return TopDocuments([addresses[at] for at in order], [float(scores[at]) for at in order])
 
     def _with_rows(self, rows: Iterable[int]) -> Any:
         # Seven times as fast as a set of terms, for which tantivy walks through all rows.

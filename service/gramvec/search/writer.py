@@ -14,7 +14,7 @@ import numpy as np
 
 from gramvec.errors import InputError, quoted
 from gramvec.search.columns import ColumnWriter
-from gramvec.search.documents import Encoded
+from gramvec.search.documents import EncodedBlock
 from gramvec.search.folder import LETTERS, MAX_ROWS, REMOVED, SIGNS, VECTORS, IndexManifest
 from gramvec.search.rows import RemovedLog, read_removed
 from gramvec.search.segments import (
@@ -74,7 +74,7 @@ class IndexWriter:
         query = self._query.term_query(self._schema, "row", row, index_option="basic")
         return bool(self._searcher.search(query, 1, count=False).hits)
 
-    def append(self, encoded: Encoded) -> None:
+    def append(self, encoded: EncodedBlock) -> None:
         """Add the documents of a block."""
         if self.rows + len(encoded.documents) > MAX_ROWS:
             raise InputError(f"an index holds at most {MAX_ROWS:,} rows; make several")

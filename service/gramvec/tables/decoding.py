@@ -18,7 +18,7 @@ ZIP, PARQUET = b"PK\x03\x04", b"PAR1"
 Translate = Callable[[bytes, bool], bytes]
 
 
-class Translated(io.RawIOBase):
+class TranslatedStream(io.RawIOBase):
     """Stream of what a function makes of another stream's bytes, chunk by chunk."""
 
     def __init__(self, stream: BinaryIO, translate: Translate) -> None:
@@ -44,7 +44,7 @@ class Translated(io.RawIOBase):
 
 def translate_stream(stream: BinaryIO, translate: Translate) -> BinaryIO:
     """Return a buffered stream of the translated bytes."""
-    return cast(BinaryIO, io.BufferedReader(Translated(stream, translate), CHUNK_BYTES))
+    return cast(BinaryIO, io.BufferedReader(TranslatedStream(stream, translate), CHUNK_BYTES))
 
 
 def from_utf_16(encoding: str, name: str) -> Translate:

@@ -19,7 +19,7 @@ from gramvec.tables.inputs import why_not_written
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
     from gramvec_training.config import Config, How
-    from gramvec_training.runs.run_dir import Begun
+    from gramvec_training.runs.run_dir import StartedRun
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -230,7 +230,7 @@ def _is_better(record: dict[str, Any]) -> bool:
     return bool(found.get("verdict", {"better": True})["better"])
 
 
-def run(begun: Begun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
+def run(begun: StartedRun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
     """Carry out a run and return its record; when stopped, print how to continue, which `again` completes."""
     from gramvec_training.fit.loop import TrainingInterrupted
     from gramvec_training.runs.train import carry_out

@@ -248,14 +248,14 @@ def _most_frequent_of_each_order(
 Counts = Mapping[str, int]
 
 
-class Repeated(NamedTuple):
+class RepeatedParts(NamedTuple):
     """Counts of chunks (without white space) and of edges (with white space) in some texts."""
 
     chunks: Counts
     edges: Counts
 
 
-def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
+def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> RepeatedParts:
     """Count the chunks and edges of the texts, normalized by the spec."""
     chunks: Counter[str] = Counter()
     edges: Counter[str] = Counter()
@@ -268,4 +268,4 @@ def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> Repeated:
         chunks.update(words)
         if reach > 0:
             edges.update(edges_of(f" {' '.join(words)} ", reach))
-    return Repeated(chunks, edges)
+    return RepeatedParts(chunks, edges)

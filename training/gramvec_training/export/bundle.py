@@ -33,7 +33,7 @@ from gramvec.text.arrays import FeatureBatch
 from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.data.vocabulary import Counts, Repeated
+from gramvec_training.data.vocabulary import Counts, RepeatedParts
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.export.sequence_graph import Graphed, graph_encoder
@@ -119,7 +119,7 @@ def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
     return sums and can_be_memoised(spec)
 
 
-def choose(repeated: Repeated, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
+def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
     """Return the chunks and edges whose rows save the most look-ups, the most frequent first.
 
     One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a

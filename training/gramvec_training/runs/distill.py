@@ -24,7 +24,7 @@ from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.distillation import SpellingObjective, SpellingWords, TeacherObjective
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
 from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, origin_record
 from gramvec_training.teachers import open_teacher, principal_projection
 
@@ -32,7 +32,7 @@ SHORTEST_WORD = 4  # misspelt, a shorter one is most often another word
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
 
 
-def prepare_distillation(begun: Begun, folder: Path, how: How) -> Plan:
+def prepare_distillation(begun: StartedRun, folder: Path, how: How) -> Plan:
     """Collect the texts, get their teacher vectors, and featurize them and their misspelled copies once."""
     config, data = begun.config, begun.data
     settings = config.distillation

@@ -39,15 +39,15 @@ from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import Group
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, spec_of
-from gramvec_training.runs.warm_start import Started, begin_encoder, begin_from, begin_vocabulary, origin_record
+from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
+from gramvec_training.runs.warm_start import StartTable, begin_encoder, begin_from, begin_vocabulary, origin_record
 from gramvec_training.sections import DataSet
 from gramvec_training.shared import Encode
 
 _log = logging.getLogger(__name__)
 
 
-def prepare_pairs(begun: Begun, folder: Path, how: How) -> Plan:
+def prepare_pairs(begun: StartedRun, folder: Path, how: How) -> Plan:
     """Read the data sets, build the vocabulary on their distinct texts, and featurize these once."""
     config, data = begun.config, begun.data
     training = config.training
@@ -129,7 +129,7 @@ def _record_held_out(
     config: Config,
     training: Training,
     data: Path,
-    started: Started | None,
+    started: StartTable | None,
     encoder: Encoder,
     featurizer: Featurizer,
     drawn: Sequence[tuple[list[Group], BadRows]],
@@ -162,7 +162,7 @@ _HARDLY = 0.05
 _MAX_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
 
 
-def prepare_labels(begun: Begun, folder: Path, how: How) -> Plan:
+def prepare_labels(begun: StartedRun, folder: Path, how: How) -> Plan:
     """Read the file, hold out some texts of each label, and featurize the others once.
 
     Raises:
@@ -260,7 +260,7 @@ def _notes(one: DataSet, split: LabelSplit) -> list[str]:
     return notes
 
 
-def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: Started) -> str | None:
+def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
     """Return a warning where texts of a label are hardly alike to the starting model, or None."""
     within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
     hardly = np.flatnonzero(within - without < _HARDLY)

@@ -10,7 +10,7 @@ import torch
 
 from gramvec.features.featurizer import Featurizer
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.base import Objective
@@ -30,7 +30,7 @@ class Plan:
     vocabulary: Vocabulary
     featurizer: Featurizer
     texts: Sequence[str]
-    repeated: Repeated
+    repeated: RepeatedParts
     make_encoder: Callable[[], Encoder]
     record: Callable[[History, Encoder], dict[str, Any]]
     make_objective: Callable[[Encoder, torch.device], Objective] | None = None

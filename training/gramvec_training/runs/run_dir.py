@@ -26,7 +26,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config
-from gramvec_training.data.vocabulary import Repeated
+from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
 from gramvec_training.encoders.build import encoder_function, restore_encoder
 from gramvec_training.evaluate.card import write_card
@@ -45,7 +45,7 @@ _MAX_REPEATED = 200_000  # chunks, and as many edges
 
 
 @dataclass(frozen=True)
-class Begun:
+class StartedRun:
     """A started run: its config, the folder of its data, and the command that started it."""
 
     config: Config
@@ -62,7 +62,7 @@ class FinishedRun:
     vocabulary: Vocabulary
     encoder: Encoder
     texts: list[str]
-    repeated: Repeated
+    repeated: RepeatedParts
     record: dict[str, Any]
 
 
@@ -79,16 +79,16 @@ def spec_of(config: Config) -> FeatureSpec:
     )
 
 
-def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> Begun:
+def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> StartedRun:
     """Create the folder; write its config, data folder and command."""
-    begun = Begun(config, data.resolve(), command)
+    begun = StartedRun(config, data.resolve(), command)
     folder.mkdir(parents=True, exist_ok=True)
     values = {"command": command, "data": str(begun.data), "config": config.model_dump(mode="json")}
     write_atomically(folder / _CONFIG, lambda handle: handle.write(_json(values)))
     return begun
 
 
-def read_begun(folder: Path) -> Begun:
+def read_begun(folder: Path) -> StartedRun:
     """Read what `begin_run` wrote.
 
     Raises:
@@ -97,7 +97,7 @@ def read_begun(folder: Path) -> Begun:
     path = folder / _CONFIG
     try:
         values = orjson.loads(path.read_bytes())
-        return Begun(Config.model_validate(values["config"]), Path(values["data"]), values["command"])
+        return StartedRun(Config.model_validate(values["config"]), Path(values["data"]), values["command"])
     except FileNotFoundError:
         raise InputError(f"{folder}: no run here; give a folder that gramvec-train fit wrote") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -135,7 +135,7 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: Repeated) -> None:
+def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: RepeatedParts) -> None:
     """Write the vocabulary, the texts one a line (line breaks become spaces), and the memo counts."""
     partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
     vocabulary.save(partial)
@@ -180,7 +180,7 @@ def load_run(folder: Path) -> FinishedRun:
         counted = (folder / _REPEATED).read_text(encoding="utf-8").split("\n")[:-1]
         counts = {text: int(count) for count, _, text in (line.partition("\t") for line in counted)}
         edges = {text: count for text, count in counts.items() if " " in text}
-        repeated = Repeated({text: count for text, count in counts.items() if text not in edges}, edges)
+        repeated = RepeatedParts({text: count for text, count in counts.items() if text not in edges}, edges)
     except (OSError, ValueError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         raise InputError(f"{folder}: the run has a missing or damaged file ({error}); run it again") from error
     vocabulary = Vocabulary.open(folder / _VOCABULARY)

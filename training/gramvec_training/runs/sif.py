@@ -16,7 +16,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import How, Sif
 from gramvec_training.data.corpus import collect_texts, source_texts
-from gramvec_training.data.vocabulary import Repeated, count_documents
+from gramvec_training.data.vocabulary import RepeatedParts, count_documents
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
@@ -24,13 +24,13 @@ from gramvec_training.fit.loop import History
 from gramvec_training.fit.sif import common_components, idf_weights, word_table, word_weights
 from gramvec_training.readers.vectors import read_frequencies, read_vectors, vectors_at
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, Begun, is_begun, load_run, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, is_begun, load_run, spec_of
 from gramvec_training.runs.warm_start import UNKNOWN_WORD
 from gramvec_training.sections import BagSettings
 from gramvec_training.shared import Floats
 
 
-def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
+def prepare_sif(begun: StartedRun, folder: Path, how: How) -> Plan:
     """Weight the words' vectors, and compute the common components from the texts."""
     start = time.monotonic()
     config, data = begun.config, begun.data
@@ -70,7 +70,7 @@ def prepare_sif(begun: Begun, folder: Path, how: How) -> Plan:
         vocabulary,
         featurizer,
         (texts or words)[:PARITY_TEXTS],
-        Repeated({}, {}),
+        RepeatedParts({}, {}),
         make_encoder=lambda: encoder,
         record=record,
     )

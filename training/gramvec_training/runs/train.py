@@ -21,14 +21,22 @@ from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.runs.distill import prepare_distillation
 from gramvec_training.runs.pairs import prepare_labels, prepare_pairs
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import CHECKPOINT, Begun, FinishedRun, finish_run, save_inputs, spec_of, versions
+from gramvec_training.runs.run_dir import (
+    CHECKPOINT,
+    FinishedRun,
+    StartedRun,
+    finish_run,
+    save_inputs,
+    spec_of,
+    versions,
+)
 from gramvec_training.runs.sif import prepare_sif
 from gramvec_training.sections import Dev, Select
 
-Prepare = Callable[[Begun, Path, How], Plan]
+Prepare = Callable[[StartedRun, Path, How], Plan]
 
 
-def carry_out(begun: Begun, folder: Path, how: How) -> dict[str, Any]:
+def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
     """Train the model of a started run into its folder; return the record with the development scores.
 
     Raises TrainingInterrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and

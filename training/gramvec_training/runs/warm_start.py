@@ -33,7 +33,7 @@ _OF_A_TEACHER = ("teacher", "texts", "steps", "seconds")
 
 
 @dataclass(frozen=True)
-class Started:
+class StartTable:
     """Weights of a bundle: `table` float32[rows, d] and `bias` float32[d] or None."""
 
     bundle: Bundle
@@ -73,13 +73,13 @@ def open_start(start: Start) -> tuple[Bundle, Stored]:
     return bundle, find_stored(bundle)
 
 
-def read_start(start: Start) -> Started:
+def read_start(start: Start) -> StartTable:
     """Open the bundle and read its weights; a table of 300 MB takes a second."""
     bundle, _ = open_start(start)
-    return Started(bundle, *read_weights(bundle))
+    return StartTable(bundle, *read_weights(bundle))
 
 
-def begin_from(config: Config) -> Started | None:
+def begin_from(config: Config) -> StartTable | None:
     """Return the bundle of the config's [start], checked against the config; None without a [start].
 
     Raises:
@@ -93,12 +93,12 @@ def begin_from(config: Config) -> Started | None:
     return started
 
 
-def continue_encoder(started: Started, seed: int, vocabulary: Vocabulary) -> Bag:
+def continue_encoder(started: StartTable, seed: int, vocabulary: Vocabulary) -> Bag:
     """Return the encoder with the bundle's weights, and initial values by the seed for new rows."""
     return started.bag(start_table(started, vocabulary, seed))
 
 
-def origin_record(started: Started | None) -> dict[str, Any]:
+def origin_record(started: StartTable | None) -> dict[str, Any]:
     """Return the record of the bundle that a run started from."""
     if started is None:
         return {}
@@ -114,7 +114,7 @@ def origin_record(started: Started | None) -> dict[str, Any]:
     }
 
 
-def _check_fits(started: Started, config: Config) -> None:
+def _check_fits(started: StartTable, config: Config) -> None:
     manifest, spec, settings = started.bundle.manifest, spec_of(config), config.composition
     if not isinstance(settings, BagSettings):
         raise InputError(f"[start] needs a bag of rows, and the config's encoder is {settings.kind}")
@@ -130,7 +130,7 @@ def _check_fits(started: Started, config: Config) -> None:
             raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {given}")
 
 
-def start_table(started: Started, vocabulary: Vocabulary, seed: int) -> Floats:
+def start_table(started: StartTable, vocabulary: Vocabulary, seed: int) -> Floats:
     """Return float32[rows, d]: the bundle's rows where `vocabulary` has them, initial values elsewhere.
 
     A new word begins as the unknown word's row where the bundle has one, so that texts keep their vectors; any other
@@ -159,7 +159,7 @@ UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of u
 
 
 def begin_vocabulary(
-    config: Config, started: Started | None, texts: Sequence[str], spec: FeatureSpec, data: Path
+    config: Config, started: StartTable | None, texts: Sequence[str], spec: FeatureSpec, data: Path
 ) -> Vocabulary:
     """Return the vocabulary of the texts, or the bundle's vocabulary extended by them."""
     if config.start is None or started is None:
@@ -168,7 +168,7 @@ def begin_vocabulary(
     return extend_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
 
 
-def begin_encoder(config: Config, started: Started | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
+def begin_encoder(config: Config, started: StartTable | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:
     """Return the encoder with its initial values, or with those of the bundle of a warm start."""
     if started is not None:
         return continue_encoder(started, seed, vocabulary)

@@ -58,7 +58,7 @@ class Timings(NamedTuple):
     inference_ms: float = 0.0
 
 
-class Embedded(NamedTuple):
+class EmbeddedRequest(NamedTuple):
     """Embeddings of one request, in the order of its texts, and what they cost."""
 
     embeddings: RawEmbeddings
@@ -187,7 +187,7 @@ class Batcher:
             return 0.0
         return max(0.0, self._call_cost * self.pace_seconds - (time.perf_counter() - self._free_since))
 
-    def submit(self, texts: Sequence[str], has_gone: Callable[[], bool] = stays) -> asyncio.Future[Embedded]:
+    def submit(self, texts: Sequence[str], has_gone: Callable[[], bool] = stays) -> asyncio.Future[EmbeddedRequest]:
         """Queue one request of prepared texts and return the future of its result; cancel it to withdraw the request.
 
         The future fails with `BackendError` when the model fails on this request, and with `ClientGone` when its client
@@ -337,7 +337,7 @@ class Batcher:
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
                 timings = Timings(len(request.texts), request.characters, max(0.0, total - inference), inference)
-                request.future.set_result(Embedded(embeddings, timings))
+                request.future.set_result(EmbeddedRequest(embeddings, timings))
             else:
                 request.parts = [*request.parts, result]
 

@@ -19,7 +19,7 @@ from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
     from gramvec.search.index import Index
-    from gramvec.search.snapshot import Found, Snapshot
+    from gramvec.search.snapshot import Snapshot, TopDocuments
 
 # Documents in all queries of a request; each query looks at 100 or more.
 MAX_HITS, MIN_LOOKED = 100_000, 100
@@ -163,7 +163,7 @@ class _Reading:
         results: of each query, the documents so far.
     """
 
-    def __init__(self, snapshot: Snapshot, found: list[Found], *, records: bool) -> None:
+    def __init__(self, snapshot: Snapshot, found: list[TopDocuments], *, records: bool) -> None:
         self._snapshot = snapshot
         self._records = records
         self.results: list[list[dict[str, Any]]] = [[] for _ in found]
