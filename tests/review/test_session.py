@@ -9,7 +9,7 @@ from review_job import NumberJob
 from gramvec.errors import InputError
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.proposals import BATCH, propose
-from gramvec.review.session import ReviewSession
+from gramvec.review.session import MIN_OF_EACH, ReviewSession
 
 
 @pytest.fixture
@@ -51,13 +51,13 @@ def test_no_row_is_asked_twice_in_a_batch_and_no_pair_again():
     assert propose(scores[:0], 0.5, set(), lambda pair: (pair, pair), seed=1) == []
 
 
-def test_it_learns_after_ten_of_each_kind_and_again_after_ten_more(path: Path):
+def test_it_learns_after_five_of_each_kind_and_again_after_ten_more(path: Path):
     session = session_of(path)
     answer_truly(session, 60)
     session.wait_for_learning()
     state = session.state()
     assert state["yes"] + state["no"] == 60
-    assert min(session.job.learned) >= 20
+    assert min(session.job.learned) >= 2 * MIN_OF_EACH
     assert state["rounds"] == len(session.job.learned) >= 2
     assert state["problem"] == ""
     session.close()
