@@ -54,3 +54,8 @@ def test_the_same_seed_gives_the_same_small_tables() -> None:
         assert all(a < len(table.left) and b < len(table.right) for a, b in table.truth)
         rows, things = names.as_one_list(table)
         assert len(rows) == len(things) and all(things[a] == things[len(table.left) + b] for a, b in table.truth)
+
+
+def test_answered_rows_are_those_that_a_pair_has() -> None:
+    known = names.KnownRows(["a", "b", "c"], ["b2", "x", "b3"], [(1, 0), (1, 2)])
+    assert names.answered(known) == (["b"], ["b2", "x", "b3"], [(0, 0), (0, 2)])

@@ -134,6 +134,14 @@ def small_tables(known: KnownRows, drawn: Random) -> Iterator[KnownRows]:
             yield made
 
 
+def answered(known: KnownRows) -> KnownRows:
+    """Return the tables with those rows of the first that are in a pair, and no others."""
+    rows = sorted({row for row, _ in known.truth})
+    place = {row: number for number, row in enumerate(rows)}
+    truth = [(place[row], other) for row, other in known.truth]
+    return KnownRows([known.left[row] for row in rows], known.right, truth)
+
+
 def as_one_list(known: KnownRows) -> tuple[list[str], list[int]]:
     """Return the rows of both tables as one list, and the number of each row's thing."""
     of_right = {right: left for left, right in known.truth}

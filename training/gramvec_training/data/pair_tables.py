@@ -27,8 +27,8 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "changed" or "small"; of one table "list", "register", "changed list" or
-            "small list".
+        kind: "join", "half", "set", "changed" or "small"; of one table "list", "answered list", "register",
+            "changed list" or "small list".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -70,6 +70,9 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
         known = KnownRows(lefts, rights, [(one, row) for row, one in truth])
         texts, things = changed_names.as_one_list(known)
         yield one_table(path.name, "list", source, [texts], things)
+        # Without the targets that no row has: a list in which most names stand twice.
+        texts, things = changed_names.as_one_list(changed_names.answered(known))
+        yield one_table(path.name, "answered list", source, [texts], things)
         yield from _changed(path.name, source, known, drawn)
     for path in sorted((folder / "matching").iterdir()):
         yield _labeled_set(path)
