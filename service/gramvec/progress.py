@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any
 
 from tqdm import tqdm
@@ -37,9 +38,13 @@ class _Lines(tqdm):  # type: ignore[type-arg]
     """A bar that writes lines."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options, ncols=0, mininterval=LINE_SECONDS, delay=LINE_SECONDS)
+        self._next = time.monotonic() + LINE_SECONDS
+        super().__init__(**options, ncols=0, mininterval=LINE_SECONDS / 10, delay=LINE_SECONDS)
         self.sp = None  # so that nothing is cleared at the end
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Write a line."""
-        print(self, file=self.fp, flush=True)
+        """Write a line, if the last one is long enough ago."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + LINE_SECONDS
+            print(self, file=self.fp, flush=True)

@@ -23,6 +23,7 @@ def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
     with progress.progress_bar("indexing", 1000) as bar:
         bar.update(10)
+        bar.set_description("indexing")
         assert written.getvalue() == ""
         time.sleep(0.06)
         bar.update(490)
