@@ -130,8 +130,8 @@ def test_a_mounted_index_and_an_imported_model_are_served(tmp_path: Path, embedd
             assert np.array_equal(np.array(found, np.float32), mine.embed(["the cat sat"])[0])
         (hits,) = ask(running, "/search", {"queries": ["pasword"], "k": 1}).json()["results"]
         assert hits[0]["record"] == {"text": texts[1]}
-        answer = ask(running, "/match", {"left": ["reset a password"], "right": texts})
-        assert [one["right"] for one in answer.json()["matches"]] == [1]
+        answer = ask(running, "/match", {"left": ["reset my pasword"], "right": texts})
+        assert [match["right"] for match in answer.json()["matches"]] == [1]
 
 
 def test_the_command_line_is_in_the_image() -> None:
