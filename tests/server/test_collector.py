@@ -44,6 +44,6 @@ def test_the_process_hears_when_the_models_are_loaded(embedder: Embedder) -> Non
         def loaded(self) -> None:
             seen.append(service.served and service.served.embedder.name)
 
-    service.process = Hearing()
+    service.begin(Hearing())
     asyncio.run(service.load())
     assert seen == [embedder.name]

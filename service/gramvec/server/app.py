@@ -35,7 +35,7 @@ from gramvec.server.routes import (
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import in_background
 from gramvec.server.state.models import check_aliases, check_names, open_attached
-from gramvec.server.state.service import Service
+from gramvec.server.state.service import PROCESS, Service
 from gramvec.server.telemetry.tracing import check_tracing
 
 # Those of requests for texts and of operators, which an application of a user's may have below a prefix of its own.
@@ -115,6 +115,9 @@ class Application(FastAPI):
     Args:
         service: shared by all handlers.
         loads: load the models of the settings at the start.
+
+    Attributes:
+        lifespan_state: the state that the server gives with the lifespan (ASGI), and requests have.
     """
 
     def __init__(self, service: Service, loads: bool = False) -> None:
@@ -149,17 +152,17 @@ class Application(FastAPI):
         self._own_routes = [*self.router.routes]
         self._own_handlers = {**self.exception_handlers}
         self._plain_stack: ASGIApp | None = None
-        self._lifespan_state: dict[str, Any] = {}
+        self.lifespan_state: dict[str, Any] = {}
         self._completed: dict[str, Any] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the application (ASGI)."""
         if scope["type"] == "lifespan":
-            self._lifespan_state = scope.setdefault("state", {})
+            self.lifespan_state = scope.setdefault("state", {})
             await super().__call__(scope, receive, self._telling_failures(send))
             return
-        if self._lifespan_state and "state" not in scope:
-            scope["state"] = {**self._lifespan_state}
+        if self.lifespan_state and "state" not in scope:
+            scope["state"] = {**self.lifespan_state}
         if scope["type"] == "http" and scope["method"] == "POST":
             route = self._hot.get(scope["path"])
             if route is not None and self._is_as_it_was_made(scope):
@@ -221,7 +224,7 @@ def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
         if getattr(app.state, "gramvec", service) is not service:
             raise GramvecError("this application has a gramvec router already; mount an application for another one")
         app.state.gramvec = service
-        service.begin()
+        service.begin(app.lifespan_state.get(PROCESS) if isinstance(app, Application) else None)
         loading: asyncio.Task[None] | None = None
         if service.given:
             service.attach(*service.given, attached=service.given_attached)

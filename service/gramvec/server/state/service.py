@@ -41,12 +41,16 @@ log = logging.getLogger("gramvec.server")
 
 T = TypeVar("T")
 
+# Where a server gives the `Process` in the state of the lifespan (ASGI).
+PROCESS = "gramvec.process"
 # More than a request has beside its texts.
 FIELDS = 1_000
 
 
 class Process:
     """The process around a service. By itself, as under any ASGI server, it has nothing to do.
+
+    A server with more to do gives one of its own in the state of the lifespan, under PROCESS.
 
     Attributes:
         listens_while_loading: it answers probes before the models are loaded.
@@ -76,9 +80,9 @@ class Service:
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `encodings` are those of token ids. `process` is the
-    one around it. `draining`: no request should be sent here any more, those
-    that come are answered. `stopping`: they are refused, for the reason in `last_words`.
+    start. `encodings` are those of token ids. `process` is the one around it, since `begin`. `draining`: no request
+    should be sent here any more, those that come are answered. `stopping`: they are refused, for the reason in
+    `last_words`.
     """
 
     def __init__(
@@ -115,8 +119,13 @@ class Service:
         self.indexes = {one.name: one for one in attached if one.kind is INDEX}
         self.heads = {one.name: one for one in attached if one.kind is HEAD}
 
-    def begin(self) -> None:
-        """Take up the service in this process, which may be another one than that which made it."""
+    def begin(self, process: Process | None = None) -> None:
+        """Take up the service in this process, which may be another one than that which made it.
+
+        Args:
+            process: of the server; None under a server that gives none.
+        """
+        self.process = process or Process()
         self._loading = "the model is being loaded"
         self.spans = Spans() if self.settings.tracing == "on" else None
 
