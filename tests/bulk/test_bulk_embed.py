@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import signal
@@ -17,12 +18,15 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
-from gramvec.bulk.embed_file import Files, Options, embed_file
+from gramvec.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
+from gramvec.tables.batches import START, Block
 from gramvec.tables.inputs import Source
+from gramvec.tables.parquet import DimensionColumns
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import partial_of
+from gramvec.tables.writers import RowsForm, VectorRowsForm
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +67,16 @@ def vectors_in(path: Path, *, texts: list[str] = TEXTS) -> np.ndarray[Any, Any]:
         records = [json.loads(line) for line in path.read_bytes().splitlines()]
         assert [record["text"] for record in records] == texts
         return np.array([record["embedding"] for record in records], np.float32)
+    if path.suffix in (".csv", ".tsv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            quoting = csv.QUOTE_MINIMAL if path.suffix == ".csv" else csv.QUOTE_NONE
+            names, *rows = csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t", quoting=quoting)
+        at = len(names) - 300
+        assert names[at:] == [f"embedding_{place}" for place in range(300)]
+        column = names.index("text")
+        shown = texts if path.suffix == ".csv" else [" ".join(text.split()) for text in texts]
+        assert [row[column] for row in rows] == shown
+        return np.array([row[at:] for row in rows], np.float32)
     table = pq.read_table(path)
     assert table.column("text").to_pylist() == texts
     assert pa.types.is_fixed_size_list(table.schema.field("embedding").type)
@@ -70,7 +84,7 @@ def vectors_in(path: Path, *, texts: list[str] = TEXTS) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("form", ["txt", "jsonl", "csv", "tsv", "parquet", "jsonl.gz", "csv.gz", "txt.zst"])
-@pytest.mark.parametrize("output", ["npy", "jsonl", "parquet"])
+@pytest.mark.parametrize("output", OUTPUT_FORMS)
 @pytest.mark.parametrize("texts", [TEXTS, []], ids=["texts", "none"])
 def test_every_form_in_and_out(
     form: str, output: str, texts: list[str], tmp_path: Path, small: gramvec.Embedder
@@ -102,10 +116,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 @given(texts=st.lists(st.one_of(ANY_TEXT, st.text('"\n\r,\t\x00 🙂a', max_size=8)), max_size=9), rows=st.integers(1, 4))
 def test_any_text_goes_through(texts: list[str], rows: int, tmp_path: Path, small: gramvec.Embedder) -> None:
     for form in ("jsonl", "csv", "parquet"):
-        target = tmp_path / ("out.parquet" if form == "jsonl" else "out.jsonl")
         source = written(form, tmp_path, texts)
-        embed_file(small, Files(source, target), rows=rows)
-        assert vectors_in(target, texts=texts).tobytes() == small.embed(texts).tobytes()
+        for target in (tmp_path / ("out.parquet" if form == "jsonl" else "out.jsonl"), tmp_path / "out.csv"):
+            embed_file(small, Files(source, target), rows=rows)
+            assert vectors_in(target, texts=texts).tobytes() == small.embed(texts).tobytes()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -170,6 +184,26 @@ def test_a_bad_line_stops_or_is_skipped(name: str, tmp_path: Path, small: gramve
     assert np.array(column[2], np.float32).tobytes() == vectors[2].tobytes()
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+@pytest.mark.parametrize("precision", ["float32", "int8", "ubinary"])
+def test_cells_of_vectors_are_those_of_the_writer_of_rows(form: Any, precision: Any) -> None:
+    """And a row without a vector has empty cells."""
+    vectors = quantize(np.random.default_rng(0).standard_normal((3, 16)).astype(np.float32) * 1e-3, precision)
+    columns = DimensionColumns("v", vectors.dtype, vectors.shape[1])
+    block = Block(START, [2, 3, 5], ["a", "b", "c"], records=[{"text": "a,b"}, {}, {"text": "c"}])
+    missing = np.array([False, True, False])
+    rows = []
+    for kind in (RowsForm, VectorRowsForm):
+        writer = kind(form, "text", columns)
+        data = writer.begin(block, None, ["text"]) + writer.encode(block, vectors, missing)
+        rows.append(list(csv.reader(data.decode().splitlines(), delimiter="," if form == "csv" else "\t")))
+    assert rows[0][0] == rows[1][0] == ["text", *(f"v_{place}" for place in range(vectors.shape[1]))]
+    for slow, fast in zip(rows[0][1:], rows[1][1:], strict=True):
+        assert slow[0] == fast[0]
+        assert [one and float(one) for one in slow[1:]] == [one and float(one) for one in fast[1:]]
+    assert not any(rows[1][2])
+
+
 def test_a_null_in_parquet_is_a_bad_row(tmp_path: Path, small: gramvec.Embedder) -> None:
     source = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": pa.array(["a", None]).dictionary_encode(), "n": [1.5, None]}), source)
@@ -210,6 +244,7 @@ def many(form: str, folder: Path) -> Path:
         ("csv", "jsonl", signal.SIGTERM),
         ("jsonl.gz", "parquet", signal.SIGKILL),
         ("parquet", "parquet", signal.SIGINT),
+        ("csv", "csv", signal.SIGKILL),
     ],
 )
 def test_a_killed_run_goes_on(form: str, output: str, number: signal.Signals, tmp_path: Path) -> None:
@@ -316,6 +351,8 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path) -> None:
     assert "damaged or cut off" in refused_file("y.txt.zst", b"no zstd at all", tmp_path)
     assert "--embedding-column" in refused_file("x.jsonl", b'{"text": "a", "embedding": 1}\n', tmp_path)
     embedded(tmp_path / "x.jsonl", "-o", tmp_path / "out.jsonl", "--embedding-column", "vector")
+    (tmp_path / "x.csv").write_bytes(b"text,embedding_7\na,1\n")
+    assert "the input has 'embedding_7' already" in refusal(tmp_path / "x.csv", "-o", tmp_path / "out.csv")
     pq.write_table(pa.table({"text": [1]}), tmp_path / "n.parquet")
     assert "of type int64, not of strings" in refusal(tmp_path / "n.parquet", "-o", tmp_path / "out.npy")
     rows = [{"text": "a", "n": 1}] * 2048 + [{"text": "a", "n": "x"}]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from bulk_support import MODEL, gramvec_command
 from conftest import MODELS
 from gramvec.bulk.embed_file import Files, embed_file
+from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
@@ -93,6 +96,7 @@ def test_an_output_is_no_input_no_model_and_not_two_outputs(tmp_path: Path) -> N
 ROWS = [
     {"id": 1, "name": 'a, "b"\tc', "words": ["x", "y"], "score": 0.5},
     {"id": 2, "name": "über\n\x1b[31m", "words": [], "score": None},
+    {"id": 3, "name": "\r", "words": [], "score": None},
 ]
 
 
@@ -104,9 +108,9 @@ def test_rows_in_every_form(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == ROWS
     with (tmp_path / "a.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [
-            names, ["1", 'a, "b"\tc', "x | y", "0.5"], ["2", "über\n\x1b[31m", "", ""],
+            names, ["1", 'a, "b"\tc', "x | y", "0.5"], ["2", "über\n\x1b[31m", "", ""], ["3", "\r", "", ""],
         ]  # fmt: skip
-    lines = ["id\tname\twords\tscore", '1\ta, "b" c\tx | y\t0.5', "2\tüber \x1b[31m\t\t"]
+    lines = ["id\tname\twords\tscore", '1\ta, "b" c\tx | y\t0.5', "2\tüber \x1b[31m\t\t", "3\t\t\t"]
     assert (tmp_path / "a.tsv").read_text() == "".join(f"{line}\n" for line in lines)
     pq = pytest.importorskip("pyarrow.parquet")
     write_table(tmp_path / "a.parquet", "parquet", names, iter(ROWS))
@@ -161,6 +165,94 @@ def test_a_list_of_duplicates_has_the_form_of_its_ending(tmp_path: Path) -> None
     gramvec_command("dedupe", texts, "-o", tmp_path / "list.jsonl")
     assert json.loads((tmp_path / "list.jsonl").read_text())["lines"] == [1, 3]
     assert b"nothing is written as .xlsx" in gramvec_command("dedupe", texts, "-o", tmp_path / "list.xlsx").stderr
+
+
+# What else has --output: a file of another kind, a folder, and what the page writes at its end.
+NO_TABLE = {"classify fit", "index build", "review"}
+MAKES_TABLES: dict[str, tuple[str, ...]] = {
+    "classify predict": ("intents.head", "t.csv"),
+    "dedupe": ("t.csv",),
+    "embed": ("t.csv", "--model", MODEL),
+    "match": ("t.csv", "t.csv", "--on", "text", "--threshold", "0", "--columns", "all"),
+    "pairs": ("t.csv", "--left", "text", "--right", "other", "--columns", "all"),
+    "search": ("t.index", "hello"),
+}
+ADDED = {
+    "classify predict": {"label", "score", "known"},
+    "embed": {f"embedding_{place}" for place in range(300)},
+    "pairs": {"line", "score"},
+}
+
+
+def with_output(command: click.Command, name: str = "") -> Iterator[str]:
+    """The commands below this one that have --output."""
+    if isinstance(command, click.Group):
+        for below in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), below)
+            assert found is not None
+            yield from with_output(found, f"{name} {below}".strip())
+    elif any(one.name == "output" for one in command.params):
+        yield name
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the commands that make tables read."""
+    for package in ("pyarrow", "scipy", "tantivy"):
+        pytest.importorskip(package)
+    folder = tmp_path_factory.mktemp("tables")
+    made(folder / "t.csv", "nr,text,other\n7,hello,hallo\n8,bye,\n9,hello,hello\n")
+    made(folder / "labels.tsv", "a\thello\na\thi\nb\tbye\nb\tciao\n")
+    for command in (
+        ("classify", "fit", folder / "labels.tsv", "-o", folder / "intents.head", "--model", MODEL),
+        ("index", "build", folder / "t.csv", "-o", folder / "t.index", "--model", MODEL),
+    ):
+        done = gramvec_command(*command)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def columns_of(path: Path) -> tuple[list[str], int]:
+    """The columns of a table, and the number of its rows."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        return table.column_names, table.num_rows
+    if path.suffix == ".jsonl":
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        return list(dict.fromkeys(name for record in records for name in record)), len(records)
+    with path.open(newline="") as file:
+        names, *rows = csv.reader(file, delimiter="," if path.suffix == ".csv" else "\t")
+    assert all(len(row) == len(names) for row in rows)
+    return names, len(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", sorted(set(with_output(cli)) - NO_TABLE))
+def test_every_command_that_makes_a_table_writes_every_form(command: str, tables: Path, tmp_path: Path) -> None:
+    found = {}
+    arguments = [tables / one if (tables / one).exists() else one for one in MAKES_TABLES[command]]
+    for form in TABLE_FORMS:
+        output = tmp_path / f"out.{form}"
+        done = gramvec_command(*command.split(), *arguments, "-o", output)
+        assert done.returncode == 0, done.stderr
+        found[form] = columns_of(output)
+        names, rows = found[form]
+        assert rows
+        if command in ADDED:  # a row for each of the input's, with its columns
+            added = {"embedding"} if command == "embed" and form in ("jsonl", "parquet") else ADDED[command]
+            assert rows == 3
+            assert [name for name in names if name not in added] == ["nr", "text", "other"]
+            assert set(names) > added
+    assert found["csv"] == found["tsv"]
+    if command != "dedupe":  # the JSON lines of which are groups
+        assert found["jsonl"][1] == found["csv"][1]
+    if command != "embed":
+        assert found["parquet"] == found["csv"]
+    done = gramvec_command(*command.split(), *arguments, "-o", tmp_path / "out.html")
+    assert done.returncode == 1
+    assert b"nothing is written as .html" in done.stderr
 
 
 @pytest.mark.slow

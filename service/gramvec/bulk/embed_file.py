@@ -30,9 +30,10 @@ from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.outputs import form_to_write
 from gramvec.tables.ownership import digest_of, mark_of
+from gramvec.tables.parquet import DimensionColumns, ParquetForm, VectorColumn
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import JobSettings, Progress, Stage, check_no_input, is_stream, open_stage, output_file
-from gramvec.tables.writers import JsonForm, NpyForm, OutputForm, Writes
+from gramvec.tables.writers import NpyForm, OutputForm, RowsForm, VectorRowsForm, Writes
 
 COLUMN = "text"
 EMBEDDING = "embedding"
@@ -76,7 +77,7 @@ class Files:
         form: form or whole format of the input; None goes by its ending.
         output_form: None goes by the output's ending.
         column: name of the texts' column.
-        embedding: name of the vectors' column.
+        embedding: name of the vectors' column; CSV and TSV have a column NAME_0 and so on for each dimension.
     """
 
     source: Path
@@ -243,7 +244,7 @@ def embed_file(
         embedder: the model; open it with threads=1, or its threads compete with this function's.
         files: what is read and written.
         options: of the vectors.
-        on_error: "stop" at a bad line, or "skip" it: it gets zeros (.npy) or null.
+        on_error: "stop" at a bad line, or "skip" it: it gets zeros (.npy), empty cells (.csv, .tsv) or null.
         resume: continue a stopped run of the same files and options, and keep what is done if this one fails.
         rows: the most of a block; None for 2,048, or as many as the model's runtime takes at once if that is more.
         threads: blocks at a time; None for as many as this process has cores.
@@ -290,11 +291,12 @@ def _form(
 ) -> Writes:
     if output_form == "npy":
         return NpyForm(dtype, width)
+    if output_form == "csv" or output_form == "tsv":
+        return VectorRowsForm(output_form, files.column, DimensionColumns(files.embedding, dtype, width))
+    added = VectorColumn(files.embedding, dtype, width)
     if output_form == "jsonl":
-        return JsonForm(files.column, files.embedding)
-    from gramvec.tables.parquet import ParquetForm, VectorColumn
-
-    return ParquetForm(files.column, VectorColumn(files.embedding, dtype, width), metadata)
+        return RowsForm(output_form, files.column, added)
+    return ParquetForm(files.column, added, metadata)
 
 
 def _job(

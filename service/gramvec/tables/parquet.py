@@ -244,8 +244,8 @@ class VectorColumn(AddedColumns):
         self._dtype, self._width = dtype, width
 
     def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
-        """Return the vectors as lists, None for a row without one."""
-        return [[None if no else vector for vector, no in zip(vectors.tolist(), missing.tolist(), strict=True)]]
+        """Return the vectors, None for a row without one."""
+        return [[None if no else vector for vector, no in zip(vectors, missing.tolist(), strict=True)]]
 
     def types(self, pa: Any) -> list[Any]:
         """Return a list of fixed size."""
@@ -254,6 +254,25 @@ class VectorColumn(AddedColumns):
     def arrays(self, pa: Any, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[Any]:
         """Return the vectors without a copy to Python objects."""
         return [vector_column(vectors, missing)]
+
+
+class DimensionColumns(AddedColumns):
+    """A column for each dimension of the vectors [n, k], NAME_0 to NAME_k-1, for forms whose cells hold no list."""
+
+    option = VectorColumn.option
+
+    def __init__(self, name: str, dtype: np.dtype[Any], width: int) -> None:
+        self.names = tuple(f"{name}_{place}" for place in range(width))
+        self._dtype = dtype
+
+    def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
+        """Return the numbers of each dimension, None for a row without a vector."""
+        no_vector = missing.tolist()
+        return [[None if no else number for number, no in zip(one, no_vector, strict=True)] for one in vectors.T]
+
+    def types(self, pa: Any) -> list[Any]:
+        """Return the type of a number for each column."""
+        return [pa.from_numpy_dtype(self._dtype)] * len(self.names)
 
 
 def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:

@@ -1,4 +1,4 @@
-"""Writers of .npy and JSON lines: blocks become bytes in a stage file, and a last step completes it."""
+"""Writers of .npy, JSON lines, CSV and TSV: blocks become bytes in a stage file, and a last step completes it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 from gramvec.tables.batches import Block, Records
 
-OutputForm = Literal["jsonl", "npy", "parquet"]
+OutputForm = Literal["jsonl", "npy", "csv", "tsv", "parquet"]
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 
 
@@ -83,28 +83,6 @@ class NpyForm(Writes):
         out.write(self.header(rows))
 
 
-class JsonForm(Writes):
-    """Writer of JSON lines: the input's members and the vector, null for a row without one."""
-
-    def __init__(self, column: str, embedding: str) -> None:
-        self._column = column
-        self._embedding = embedding
-
-    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """Return the lines of a block. Raises InputError, with the line, if it has a member of the vector's name."""
-        lines = []
-        for number, record, vector, no in zip(block.numbers, records_of(block), vectors, missing.tolist(), strict=True):
-            if self._embedding in record:
-                raise InputError(
-                    f"line {number} has {self._embedding!r} already; name another one with --embedding-column"
-                )
-            if "." not in self._column:  # the text is in a member else
-                record.setdefault(self._column, None)
-            record[self._embedding] = None if no else vector
-            lines.append(json_line(number, record))
-        return b"".join(lines)
-
-
 class AddedColumns(ABC):
     """Columns that a job adds to those of its input.
 
@@ -138,7 +116,7 @@ class RowsForm(Writes):
 
     Args:
         form: "csv", "tsv" or "jsonl".
-        column: of the texts, which is there for a bad row, too.
+        column: of the texts, which JSON lines have for a bad row, too.
         added: the new columns.
         shown: escapes a cell for a terminal.
     """
@@ -172,18 +150,41 @@ class RowsForm(Writes):
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the lines of a block. Raises InputError, with the line's number, for a column the header lacks."""
         line = encoder(self._form, self._names, self._shown)
-        known = set(self._names)
-        lines = []
         added = zip(*self._added.values(block, vectors, missing), strict=True)
-        for number, record, values in zip(block.numbers, records_of(block), added, strict=True):
+        return b"".join(
+            line(number, record | dict(zip(self._added.names, values, strict=True)))
+            for (number, record), values in zip(self._rows(block), added, strict=True)
+        )
+
+    def _rows(self, block: Block) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the number and the columns of each row. Raises InputError for a column that cannot be written."""
+        known = set(self._names)
+        for number, record in zip(block.numbers, records_of(block), strict=True):
             if self._form == "jsonl":
                 self._added.check(record, f"line {number}")
+                if "." not in self._column:  # the text is in a member else
+                    record.setdefault(self._column, None)
             elif extra := record.keys() - known:
                 raise InputError(
                     f"line {number}: {min(extra)!r} is no column of the first lines; name all there, or write .jsonl"
                 )
-            lines.append(line(number, record | dict(zip(self._added.names, values, strict=True))))
-        return b"".join(lines)
+            yield number, record
+
+
+class VectorRowsForm(RowsForm):
+    """Writer of CSV or TSV whose added columns are the dimensions of the vectors, empty in a row without one."""
+
+    def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
+        """Return the lines of a block, as RowsForm does; numbers have the digits that float32 needs."""
+        separator = b"," if self._form == "csv" else b"\t"
+        width = len(self._added.names)
+        line = encoder(self._form, self._names[:-width], self._shown)
+        cells = orjson.dumps(np.ascontiguousarray(vectors), option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
+        empty = separator * (width - 1)
+        return b"".join(
+            line(number, record)[:-1] + separator + (empty if no else one.replace(b",", separator)) + b"\n"
+            for (number, record), one, no in zip(self._rows(block), cells, missing.tolist(), strict=True)
+        )
 
 
 def encoder(
@@ -239,8 +240,8 @@ def tsv_line(cells: Iterable[object], shown: Callable[[str], str] = str) -> str:
 def csv_line(cells: Iterable[str]) -> str:
     """Return a line of CSV."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+    csv.writer(line).writerow(cells)  # with "\n" for its end, "\r" in a cell would have no quotes
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _as_text(value: Any) -> str:

@@ -99,7 +99,10 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @click.command("embed", short_help="Embed the lines of a file.")
 @source_argument
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A .jsonl, .npy or .parquet file. [stdout]"
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A .jsonl, .npy, .csv, .tsv or .parquet file. [stdout]",
 )
 @click.option("--format", "form", type=click.Choice(OUTPUT_FORMS), help="[by OUTPUT's ending, or jsonl]")
 @input_format_option
@@ -151,8 +154,9 @@ def embed(
     """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .csv,
     .tsv (with a header), .jsonl, .json, .parquet, .xlsx and .ods; also .gz and .zst.
 
-    JSONL and Parquet keep the other columns and add "embedding"; NPY is an array of shape (texts, d). A column with
-    dots, such as doc.title, is a member of a member. Parquet wants pyarrow, pip install 'gramvec[bulk]', and
+    JSONL and Parquet keep the other columns and add "embedding"; CSV and TSV add a column for each dimension,
+    "embedding_0" and so on; NPY is an array of shape (texts, d). A column with dots, such as doc.title, is a member of
+    a member. Parquet wants pyarrow, pip install 'gramvec[bulk]', and
     spreadsheets python-calamine, pip install 'gramvec[sheets]'.
 
     \b
