@@ -1,11 +1,16 @@
-"""A report with every section, of made-up data."""
+"""A report with every section, of made-up data, and what a page holds."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gramvec.report import (
     Calibration,
+    ComparedValue,
     Confusion,
     DuplicateGroup,
     GroupSizes,
@@ -14,6 +19,7 @@ from gramvec.report import (
     LearningPoint,
     Pair,
     PairList,
+    ScoreComparison,
     ScoreHistogram,
     Table,
     TextList,
@@ -23,6 +29,13 @@ from gramvec.report import (
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\">\u2028"
 
 
+def report_of(page: Path) -> dict[str, Any]:
+    """Return what the page of a report has as JSON."""
+    data = page.read_text(encoding="utf-8").split('<script type="application/json" id="data">')[1]
+    found: dict[str, Any] = json.loads(data.split("</script>")[0])
+    return found
+
+
 def whole_report() -> JobReport:
     columns = [ValuePair.mark("name", "Acme Ltd 12", "ACME 13"), ValuePair.mark("city", "", HOSTILE)]
     pairs = [Pair(0.52, "row 1", "id 7", columns)]
@@ -30,6 +43,8 @@ def whole_report() -> JobReport:
     return JobReport(
         "Matches of left.csv and right.csv", "Of 1,000 rows 60 have a match.",
         [("command", "gramvec match left.csv right.csv --report report.html"), ("time", "1.2 s")],
+        comparisons=[ScoreComparison("Scores", [ComparedValue("set", "one", 81.2), ComparedValue("set", "two", 79.0)],
+                                Table("Scores", ["", "one", "two"], [["set", "81.2/80.1", "79.0/-"]]))],
         scores=ScoreHistogram.from_scores(scores, 0.5),
         pairs=[PairList("Around the threshold", "The pairs nearest to it.", pairs), PairList("Wrong", "None.", [])],
         groups=GroupSizes([(2, 3), (5, 1)], [DuplicateGroup("Acme", ["ACME", HOSTILE], 5)]),

@@ -33,12 +33,12 @@ def show(browser: Chrome, folder: Path, report: JobReport) -> None:
 
 def test_every_section_is_drawn_and_texts_do_nothing(browser: Chrome, tmp_path: Path):
     show(browser, tmp_path, whole_report())
-    assert len(browser.find_elements(By.TAG_NAME, "section")) == 10
-    assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg")) == 4
+    assert len(browser.find_elements(By.TAG_NAME, "section")) == 11
+    assert len(browser.find_elements(By.CSS_SELECTOR, "figure svg[role=img]")) == 5
     assert browser.title == "Matches of left.csv and right.csv"
     assert browser.find_elements(By.TAG_NAME, "img") == []
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
-    assert all(figure.get_attribute("aria-label") for figure in browser.find_elements(By.CSS_SELECTOR, "figure svg"))
+    assert all(figure.get_attribute("aria-label") for figure in browser.find_elements(By.CSS_SELECTOR, "svg[role=img]"))
 
 
 def test_the_slider_counts_again_by_keyboard(browser: Chrome, tmp_path: Path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
+from report_cases import report_of
 
 from families_support import LETTERS, matching, put, retrieval
 from gramvec.features.spec import FeatureSpec
@@ -79,6 +80,29 @@ def test_evaluate_scores_every_family(bundle: Path, data: Path) -> None:
     assert ["m", "100.0"] in rows
     assert ["typos", "100.0", "(100.0)"] in rows
     assert "| m, 50 % misspelt |" in (data / "s.md").read_text()
+
+
+def test_a_page_shows_the_scores_side_by_side(bundle: Path, data: Path) -> None:
+    page = data / "scores.html"
+    called = ["evaluate", bundle, *options(data), "--sets", data / "dev", "--peer", "tfidf", "--report", page]
+    result = call(*called)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == f"{page} shows what was done: open it in a browser\n"
+    report = report_of(page)
+    facts = dict(report["facts"])
+    assert facts["command"].startswith(f"gramvec-train evaluate {bundle} ")
+    assert facts["rows"] == "3 of sts/a"
+    assert str(bundle) in facts["models"] and "SHA-256" in facts["models"]
+    similarity = report["comparisons"][0]
+    shown = {cell for row in similarity["table"]["rows"] for cell in row[1:]}
+    assert shown <= set(result.stdout.split())
+    drawn = {(one["row"], one["series"]) for one in similarity["values"]}
+    assert {("sts/a", str(bundle)), ("sts/a", "tfidf")} <= drawn
+    (farthest,) = report["pairs"]
+    assert {pair["left"] for pair in farthest["pairs"]} == {"sts/a"}
+    assert len(farthest["pairs"]) == 3
+    refused = call("evaluate", bundle, "--sets", data / "dev", "--report", "scores.pdf")
+    assert (refused.exit_code, "name a file that ends in .html" in refused.stderr) == (2, True)
 
 
 def test_the_same_call_gives_the_same_bytes(bundle: Path, data: Path) -> None:

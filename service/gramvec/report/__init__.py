@@ -5,6 +5,7 @@ from gramvec.report.page import render_page, write_page
 from gramvec.report.records import (
     Bar,
     Calibration,
+    ComparedValue,
     Confusion,
     DuplicateGroup,
     GroupSizes,
@@ -13,6 +14,7 @@ from gramvec.report.records import (
     LearningPoint,
     Pair,
     PairList,
+    ScoreComparison,
     ScoreHistogram,
     Table,
     TextList,
@@ -23,6 +25,7 @@ from gramvec.report.records import (
 __all__ = [
     "Bar",
     "Calibration",
+    "ComparedValue",
     "Confusion",
     "DuplicateGroup",
     "GroupSizes",
@@ -31,6 +34,7 @@ __all__ = [
     "LearningPoint",
     "Pair",
     "PairList",
+    "ScoreComparison",
     "ScoreHistogram",
     "Segment",
     "Table",

@@ -203,21 +203,45 @@ class LearningPoint:
 
 
 @dataclass(frozen=True)
-class TextList:
-    """Labeled texts under a title."""
-
-    title: str
-    note: str
-    texts: list[LabeledText]
-
-
-@dataclass(frozen=True)
 class Table:
     """A plain table under a title."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class ComparedValue:
+    """A value that a series, such as a model, has in a row of a comparison."""
+
+    row: str
+    series: str
+    value: float
+
+
+@dataclass(frozen=True)
+class ScoreComparison:
+    """A table of values of several series, and those that are drawn.
+
+    Attributes:
+        title: the heading.
+        values: what is drawn, a dot each.
+        table: all figures; its title is not shown.
+    """
+
+    title: str
+    values: list[ComparedValue]
+    table: Table
+
+
+@dataclass(frozen=True)
+class TextList:
+    """Labeled texts under a title."""
+
+    title: str
+    note: str
+    texts: list[LabeledText]
 
 
 @dataclass(frozen=True)
@@ -228,11 +252,13 @@ class JobReport:
         title: the heading of the page.
         summary: what came out, in one sentence.
         facts: names and values of what was done and with what: command, model and digest, rows, time.
+        learning_measure: what the learning curve shows.
     """
 
     title: str
     summary: str
     facts: list[tuple[str, str]]
+    comparisons: list[ScoreComparison] = field(default_factory=list)
     scores: ScoreHistogram | None = None
     pairs: list[PairList] = field(default_factory=list)
     groups: GroupSizes | None = None

@@ -72,22 +72,44 @@ function textTable(texts) {
     texts.map((one) => [one.text, ...(labeled ? [one.label] : []), one.answer, one.score.toFixed(3)]));
 }
 
+// A dot for each value, a row of dots for each set, a color for each model; all figures stand in the table below.
+function comparisonSection(comparison) {
+  const rows = new Set(comparison.values.map((one) => one.row)).size;
+  const longest = Math.max(0, ...comparison.values.map((one) => one.row.length));
+  const plot = comparison.values.length && Plot.plot({
+    width: plotWidth(1040), height: 60 + 22 * rows, marginLeft: Math.min(20 + 7 * longest, plotWidth(1040) / 2),
+    marginBottom: 40, style: plotStyle, grid: true, ariaLabel: comparison.title, color: { legend: true },
+    x: { nice: true, label: null }, y: { label: null, domain: [...new Set(comparison.values.map((one) => one.row))] },
+    marks: [Plot.dot(comparison.values, {
+      x: "value", y: "row", fill: "series", r: 5, title: (one) => `${one.series}: ${one.value}`,
+    })],
+  });
+  if (plot) plot.querySelector("svg[aria-label]").setAttribute("role", "img");
+  return section(comparison.title, plot && make("div", { class: "scroll" }, plot),
+    tableOf(comparison.table.columns, comparison.table.rows));
+}
+
 function learningSection(points) {
   const plot = Plot.plot({
     width: plotWidth(700), height: 260, marginLeft: 50, style: plotStyle, grid: true,
     ariaLabel: `Learning curve: ${report.learning_measure} by the number of labels`,
-    x: { label: "labels", type: points.length > 1 && points[0].labels > 0 ? "log" : "linear" },
+    x: {
+      label: "labels", type: points.length > 1 && points[0].labels > 0 ? "log" : "linear",
+      ticks: points.map((point) => point.labels), tickFormat: grouped,
+    },
     y: { label: report.learning_measure, zero: false },
     marks: [Plot.line(points, { x: "labels", y: "value", stroke: "var(--above)" }),
       Plot.dot(points, { x: "labels", y: "value", fill: "var(--above)" })],
   });
   plot.setAttribute("role", "img");
-  return section("What more labels give", make("figure", {}, plot), tableOf(["labels", report.learning_measure],
+  return section("What more labels give", make("p", { class: "soft" },
+    "Every point is measured on the same texts, which were left out, near copies with them."), make("figure", {}, plot), tableOf(["labels", report.learning_measure],
     points.map((point) => [grouped(point.labels), percent(point.value)])));
 }
 
 page.replaceChildren(make("header", {}, make("h1", {}, report.title), make("p", {}, report.summary)));
 page.append(section("What was done", make("dl", {}, ...report.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
+for (const one of report.comparisons) page.append(comparisonSection(one));
 if (report.scores) page.append(scoresSection(report.scores));
 for (const list of report.pairs) page.append(pairSection(list));
 if (report.groups) page.append(groupSection(report.groups));

@@ -129,7 +129,7 @@ function thresholdTable(scores) {
 }
 
 function tableOf(columns, rows) {
-  const numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => /^[-+]?[\d.,]+( %)?$/.test(row[at])));
+  const numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => /^[-+\d.,/]+( %)?$/.test(row[at])));
   const cell = (name, text, at) => make(name, { class: numeric[at] ? "number" : undefined, dir: "auto" }, text);
   return make("div", { class: "scroll" }, make("table", {},
     make("thead", {}, make("tr", {}, ...columns.map((name, at) => cell("th", name, at)))),

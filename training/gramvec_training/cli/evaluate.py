@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.errors import InputError
 from gramvec.progress import progress_bar
+from gramvec.tables.staging import check_place
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
@@ -209,6 +211,7 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--json", "json_path", type=OUTPUT, help="Write the scores as JSON too; - for stdout, instead of text.")
 @click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown too; - for stdout, instead of text.")
 @click.option("--plot", type=PATH, help="Draw the scores into this PNG file (needs matplotlib).")
+@report_option
 @click.option("--space", type=click.Choice(["semantic", "lexical", "both"]), default="semantic", show_default=True,
               help="Score these columns of bundles that have lexical columns.")  # fmt: skip
 @DEVICE
@@ -216,7 +219,7 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
 def evaluate(
     models: tuple[str, ...], sets: tuple[Path, ...], components: int | None, of_sides: ComponentSides,
     typos: tuple[int, ...], misspellings: tuple[Path, ...], seed: int, json_path: Path | None,
-    markdown_path: Path | None, plot: Path | None,
+    markdown_path: Path | None, plot: Path | None, report: Path | None,
     space: Space, device: str, **named: Any,
 ) -> None:  # fmt: skip
     """Score MODELS (bundles' names or folders, or finished run folders) and rivals side by side, on one family of tests
@@ -240,22 +243,22 @@ def evaluate(
     \b
     gramvec-train evaluate models/charagram-phrase models/sif --sets data/dev
     gramvec-train evaluate sif --sets data/dev/sts16 --json scores.json --plot scores.png
+    gramvec-train evaluate gramvec-en sif --sets data/dev/sts16 --report scores.html
     gramvec-train evaluate runs/glove-w --sets data/dev/sts12 --components-of-sets 1
     gramvec-train evaluate sif --sets data/dev --typos 10,20,50 \\
         --misspellings data/dev/typos/wikipedia.tsv --markdown -
     gramvec-train evaluate gramvec-en --matching data/dev/matching --peer all --typos 20
     """
+    clock = JobClock()
     families = Named(**named)
     if not models and not families.peers:
         raise click.UsageError("name MODELS, or a rival with --peer")
     families.check(with_sets=bool(sets))
-    if misspellings and not typos:
-        raise click.UsageError("--misspellings belongs to --typos")
-    if components is None and of_sides != "both":
-        raise click.UsageError("--of-sides belongs to --components-of-sets")
-    _check_places(json_path, markdown_path, plot, with_sets=bool(sets))
+    _check_settings(typos, misspellings, components, of_sides)
+    _check_places(json_path, markdown_path, plot, report, with_sets=bool(sets))
     from gramvec_training.evaluate.backend import evaluate_models
     from gramvec_training.evaluate.report import check_matplotlib, markdown, plot_scores, table, to_json
+    from gramvec_training.evaluate.report_page import evaluation_report
 
     if plot is not None:
         check_matplotlib()
@@ -266,8 +269,8 @@ def evaluate(
     scored = [_model(one, device, components, of_sides, space) for one in models]
     reports = evaluate_models(scored, models, found, noise)
     score_all(reports, scored, peers, found, opened, noise)
-    for name, report in reports.items():
-        for note in report["notes"]:
+    for name, scores in reports.items():
+        for note in scores["notes"]:
             click.echo(f"{name}: {note}", err=True)
     texts = {json_path: to_json(reports).decode(), markdown_path: markdown(reports)}
     on_stdout = [text for path, text in texts.items() if str(path) == "-"]
@@ -276,6 +279,10 @@ def evaluate(
             _write(path, text)
     if plot is not None:
         plot_scores(reports, plot)
+    if report is not None:
+        facts = clock.facts(("models", _list_models(reports)), {path: len(one.scores) for path, one in _named(found)})
+        page = evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
+        write_report(page, report)
     click.echo((on_stdout or [table(reports)])[0].rstrip())
 
 
@@ -380,6 +387,18 @@ def _model(name: str, device: str, components: int | None, sides: ComponentSides
     return model if components is None else without_components_of_sets(model, components, sides)
 
 
+def _list_models(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the names of the models and rivals, with the digests of bundles."""
+    return "; ".join(
+        f"{label}, SHA-256 {report['digest']}" if "digest" in report else label for label, report in reports.items()
+    )
+
+
+def _named(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, SimilaritySet]]:
+    for one in sets:
+        yield Path(one.task, one.name), one
+
+
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
     from gramvec_training.evaluate.similarity import find_sets
 
@@ -401,7 +420,19 @@ def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int
     return Typos(percentages, known, seed)
 
 
-def _check_places(json_path: Path | None, markdown_path: Path | None, plot: Path | None, *, with_sets: bool) -> None:
+def _check_settings(
+    typos: tuple[int, ...], misspellings: tuple[Path, ...], components: int | None, of_sides: ComponentSides
+) -> None:
+    """Raise UsageError where an option needs another one."""
+    if misspellings and not typos:
+        raise click.UsageError("--misspellings belongs to --typos")
+    if components is None and of_sides != "both":
+        raise click.UsageError("--of-sides belongs to --components-of-sets")
+
+
+def _check_places(
+    json_path: Path | None, markdown_path: Path | None, plot: Path | None, report: Path | None, *, with_sets: bool
+) -> None:
     """Refuse, before anything is scored, outputs that cannot be written at the end."""
     from gramvec.errors import InputError
 
@@ -409,6 +440,8 @@ def _check_places(json_path: Path | None, markdown_path: Path | None, plot: Path
         raise click.UsageError("give --json and --markdown different places")
     if plot is not None and not with_sets:
         raise click.UsageError("--plot draws the scores of --sets")
+    if report is not None:
+        check_place(report)
     for path in (json_path, markdown_path, plot):
         if path is not None and not path.parent.is_dir():
             raise InputError(f"{path}: cannot be written (there is no folder {path.parent}); give another file")

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from pathlib import Path
 
 import click
 
+from gramvec.cli.terminal import COMMAND_LINE
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.fit_file import Learn, learn_weights, own_config, show_file, sif, weighs
@@ -31,7 +33,15 @@ from gramvec_training.sections import FileLayout, OnBad
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """Commands that know the line that called them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[COMMAND_LINE] = shlex.join(["gramvec-train", *args])
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="gramvec", message="gramvec-train %(version)s")
 def main() -> None:
     """Train sentence embedding models, export them as bundles, and score them.

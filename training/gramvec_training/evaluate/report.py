@@ -74,7 +74,7 @@ ReportRows = list[list[str]]
 _SCORES = "Pearson/Spearman x 100"
 _WINS = "On how many of {} sets a row's model has a higher Pearson than a column's"
 _TYPOS = "Mean Pearson x 100 of each task, by the share of words misspelt"
-_COVERAGE = "Known n-grams / known words, and texts of which nothing is known"
+COVERAGE = "Known n-grams / known words, and texts of which nothing is known"
 
 
 def to_json(reports: Mapping[str, ModelReport]) -> bytes:
@@ -84,12 +84,12 @@ def to_json(reports: Mapping[str, ModelReport]) -> bytes:
 
 def table(reports: Mapping[str, ModelReport]) -> str:
     """Return a text table: `pearson/spearman` of each set, mean and pooled; typos and coverage where measured."""
-    return "\n\n".join(f"{title}\n{align(rows)}" for title, rows in _parts(reports))
+    return "\n\n".join(f"{title}\n{align(rows)}" for title, rows in score_tables(reports))
 
 
 def markdown(reports: Mapping[str, ModelReport]) -> str:
     """Return the same tables as Markdown, each under its heading."""
-    return "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in _parts(reports)) + "\n"
+    return "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in score_tables(reports)) + "\n"
 
 
 def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
@@ -139,7 +139,8 @@ def share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
-def _parts(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
+def score_tables(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
+    """Return (title, rows) of each table that the reports fill; the first row is the header."""
     parts = []
     if any(report["tasks"] for report in reports.values()):
         parts.append((_SCORES, _score_rows(reports)))
@@ -150,7 +151,7 @@ def _parts(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
             parts.append((_TYPOS, mean_rows(reports)))
         counted = {label: report for label, report in reports.items() if "coverage" in report}
         if counted:
-            parts.append((_COVERAGE, _coverage_rows(counted)))
+            parts.append((COVERAGE, _coverage_rows(counted)))
     return parts + family_tables(reports)
 
 

@@ -11,7 +11,6 @@ import click
 from gramvec import __version__
 from gramvec.cli.options import printable
 from gramvec.cli.terminal import COMMAND_LINE
-from gramvec.errors import InputError
 from gramvec.report import JobReport, write_page
 
 ENDING = ".html"
@@ -19,7 +18,7 @@ ENDING = ".html"
 
 def _check_ending(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() != ENDING:
-        raise InputError(f"{path}: a report is a page of HTML; name a file that ends in {ENDING}")
+        raise click.BadParameter(f"{path}: a report is a page of HTML; name a file that ends in {ENDING}")
     return path
 
 
