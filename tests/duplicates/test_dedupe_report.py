@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from report_cases import report_of
 
-from bulk_support import gramvec_command
+import gramvec
+from bulk_support import MODEL, gramvec_command
 
 pytest.importorskip("scipy", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 
 LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingston SSD 2 TB drive", *["bananas"] * 30]
-
-
-def report_of(page: Path) -> dict[str, Any]:
-    data = page.read_text(encoding="utf-8").split('<script type="application/json" id="data">')[1]
-    found: dict[str, Any] = json.loads(data.split("</script>")[0])
-    return found
 
 
 def test_the_page_shows_pairs_and_groups(tmp_path: Path) -> None:
@@ -50,7 +44,19 @@ def test_a_threshold_leaves_the_candidates_below_it(tmp_path: Path) -> None:
     assert report["pairs"][2]["pairs"] == []
 
 
-def test_an_index_has_no_report(tmp_path: Path) -> None:
-    done = gramvec_command("dedupe", "--against", tmp_path, "--report", "page.html", stdin=b"a\n")
-    assert done.returncode == 2
-    assert b"--report: shows the duplicates that a list has itself" in done.stderr
+def test_lines_beside_the_documents_of_an_index(tmp_path: Path) -> None:
+    index = gramvec.Index.build(tmp_path / "known.index", LINES[:3], model=gramvec.load(MODEL, device="cpu"))
+    page = tmp_path / "page.html"
+    text = b"Kingston SSD  2TB drive.\nnew thing\nKingston SSD 8TB drive\n"
+    done = gramvec_command("dedupe", "--against", index.path, "--threshold", "0.9", "--report", page, stdin=text)
+    assert done.returncode == 0, done.stderr
+    report = report_of(page)
+    assert report["summary"] == "1 of 3 lines have a document that is probably the same thing."
+    assert report["title"] == f"Lines of standard input in {index.path}"
+    around, _, surest = report["pairs"]
+    assert [(one["left"], one["right"]) for one in surest["pairs"]] == [("line 1", "document 1")]
+    # What is below the threshold is shown, too.
+    assert {one["left"] for one in around["pairs"]} >= {"line 1", "line 3"}
+    assert sum(report["scores"]["counts"]) == len(around["pairs"])
+    listed = gramvec_command("dedupe", "--against", index.path, "--threshold", "0.9", stdin=text)
+    assert done.stdout == listed.stdout

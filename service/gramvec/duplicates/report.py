@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gramvec.duplicates.distinct import DuplicateRows
-from gramvec.duplicates.rows import DedupeTable
+from gramvec.duplicates.rows import DedupeTable, KnownRow
 from gramvec.matching.fields import Field
-from gramvec.matching.nearest import Matches
+from gramvec.matching.nearest import Matches, taken
 from gramvec.matching.report import EQUAL_ROWS, list_pairs
 from gramvec.report import DuplicateGroup, GroupSizes, JobReport, ScoreHistogram, count_groups
 from gramvec.text.arrays import Int64s
@@ -53,6 +53,34 @@ def dedupe_report(
         pairs=list_pairs(Matches(*likely.candidates), Matches(*likely.pairs), likely.threshold, fields,
                          [(name, name) for name in columns], (name_text, name_text)),
         groups=_groups(found.stays, table),
+    )  # fmt: skip
+
+
+def known_report(
+    found: Sequence[KnownRow], threshold: float, table: DedupeTable, *, title: str, facts: Sequence[tuple[str, str]]
+) -> JobReport:
+    """Return the report of rows that were compared with the documents of an index.
+
+    Args:
+        found: each row with its best document, whatever its score is.
+        threshold: from which on a row is known.
+        table: the rows of the file.
+        title: the heading.
+        facts: what was done and with what.
+    """
+    scores = np.array([one.score for one in found], np.float32)
+    places = np.arange(len(found))
+    best = Matches(places, places, scores)
+    known = taken(best, scores >= np.float32(threshold))
+    texts = Field([table.text(one.row) for one in found], [one.text for one in found], 1.0)
+    names = [table.name(one.row) for one in found], [f"document {one.id}" for one in found]
+    unit = table.table.unit
+    return JobReport(
+        title, f"{len(known.left):,} of {len(table.ids):,} {unit}s have a document that is probably the same thing.",
+        [*facts],
+        scores=ScoreHistogram.from_scores(scores, threshold, unit=f"{unit}s with their best document"),
+        pairs=list_pairs(best, known, threshold, [texts], [("text", "text")],
+                         (names[0].__getitem__, names[1].__getitem__)),
     )  # fmt: skip
 
 

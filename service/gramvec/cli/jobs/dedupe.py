@@ -29,7 +29,7 @@ from gramvec.duplicates.api import BYS, By
 from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
 from gramvec.duplicates.meaning import check_cosine, meaning_pairs
-from gramvec.duplicates.report import dedupe_report
+from gramvec.duplicates.report import dedupe_report, known_report
 from gramvec.duplicates.rows import DedupeTable, KnownRow, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
 from gramvec.matching.report import pair_model_fact
@@ -129,7 +129,7 @@ def dedupe(
       gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --json
       gramvec dedupe questions.txt --by meaning --threshold 0.8
       sort titles.txt | gramvec dedupe --keep - > unique.txt
-      gramvec dedupe new.csv --against tickets.index --on subject --keep fresh.csv
+      gramvec dedupe new.csv --against tickets.index --on subject --keep fresh.csv --report known.html
     """  # noqa: D301 - click takes the character, not its escape
     _check_options(by, model, threshold, against=against, by_group=by_group, report=report)
     _check_stays(stays, keep, against, report)
@@ -148,9 +148,10 @@ def dedupe(
         shown = RowList(table, on, columns, file, input_format)
         listed = keep is None or output is not None
         if index is not None:
-            with progress_bar("comparing", len(distinct.columns[0]), " texts") as counted:
-                least = KNOWN_THRESHOLD if threshold is None else threshold
-                known = known_rows(distinct, index, least, watch=counted.update)
+            least = KNOWN_THRESHOLD if threshold is None else threshold
+            # A report also shows what is below the threshold.
+            best = _known(distinct, index, least if report is None else 0.0)
+            known = [one for one in best if one.score >= least]
             dropped = np.array([one.row for one in known], np.int64)
             if listed:
                 shown.write_known(output, form, known)
@@ -177,9 +178,14 @@ def dedupe(
             if index is not None:
                 _show(table, known)
         if report is not None:
-            title = f"Duplicates in {called or source.name}"
-            facts = clock.facts(pair_model_fact(same=True), {source: len(table.ids)})
-            write_report(dedupe_report(found, table, title=title, columns=on, facts=facts), report)
+            name = called or source.name
+            facts = clock.facts(pair_model_fact(same=index is None), {source: len(table.ids)})
+            write_report(
+                dedupe_report(found, table, title=f"Duplicates in {name}", columns=on, facts=facts)
+                if index is None
+                else known_report(best, least, table, title=f"Lines of {name} in {against}", facts=facts),
+                report,
+            )
     _tell_uncompared(table, distinct)
 
 
@@ -191,8 +197,6 @@ def _check_options(
         raise click.UsageError(
             "--against: lists lines beside documents of the index, which are not groups; leave out --groups"
         )
-    if against is not None and report is not None:
-        raise click.UsageError("--report: shows the duplicates that a list has itself; leave out --against")
     if by == "letters" and model is not None:
         raise click.UsageError("--model: lines are compared by letters and words; give --by meaning, or leave it out")
     if by == "meaning" and against is not None:
@@ -223,6 +227,11 @@ def _compared(
             return likely_pairs(distinct.columns, threshold, threads=threads, most=most, watch=bars.watch)
         embedder = load(model or DEFAULT_MODEL, device=device)
         return meaning_pairs(distinct.joined(), embedder, threshold, most=most or MOST_PAIRS, watch=bars.watch)
+
+
+def _known(distinct: DistinctRows, index: Index, threshold: float) -> list[KnownRow]:
+    with progress_bar("comparing", len(distinct.columns[0]), " texts") as counted:
+        return known_rows(distinct, index, threshold, watch=counted.update)
 
 
 def _cells(table: DedupeTable, source: Path, form: FileFormat) -> Int64s:
