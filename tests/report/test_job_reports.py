@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from report_cases import report_of
 
 from bulk_support import MODEL, gramvec_command
 
@@ -19,12 +18,6 @@ INTENTS = {
     "order": ["order pizza {}", "where is my parcel {}", "cancel the order {}", "send food {}", "buy milk {}"],
 }
 WHEN = ["today", "tomorrow", "at noon", "tonight", "now", "on friday"]
-
-
-def report_of(page: Path) -> dict[str, Any]:
-    data = page.read_text(encoding="utf-8").split('<script type="application/json" id="data">')[1]
-    found: dict[str, Any] = json.loads(data.split("</script>")[0])
-    return found
 
 
 def run(*arguments: object) -> str:
@@ -57,6 +50,11 @@ def test_learned_labels_have_calibration_and_confusion(labeled: Path) -> None:
     wrong = report["texts"][0]["texts"]
     assert all(text["label"] != text["answer"] for text in wrong)
     assert len(wrong) == min(30, round(held * (1 - accuracy)))
+    # A fifth is left out of 90 texts, near copies with it.
+    curve = [(point["labels"], point["value"]) for point in report["learning"]]
+    assert [labels for labels, _ in curve] == [18, 36, 72]
+    assert 0.4 < curve[0][1] <= curve[-1][1] <= 1
+    assert report["learning_measure"] == "right answers"
 
     texts, given = labeled.with_name("texts.txt"), labeled.with_name("given.html")
     texts.write_text("rain on sunday?\nplay some rock\nwhere is the parcel\n\n")

@@ -15,6 +15,7 @@ from gramvec.report import (
     Confusion,
     JobReport,
     LabeledText,
+    LearningPoint,
     ScoreHistogram,
     Table,
     TextList,
@@ -34,6 +35,7 @@ def fit_report(
     texts: Sequence[str],
     labels: Sequence[Sequence[str]],
     *,
+    learning: Sequence[LearningPoint] = (),
     title: str,
     facts: Sequence[tuple[str, str]],
 ) -> JobReport:
@@ -44,6 +46,7 @@ def fit_report(
         report: its quality.
         texts: all labeled texts.
         labels: those of each text.
+        learning: the learning curve.
         title: the heading.
         facts: what was done and with what.
     """
@@ -71,6 +74,8 @@ def fit_report(
         scores=ScoreHistogram.from_scores(answers.scores, head.threshold, unit="held-out texts"),
         calibration=Calibration.from_answers(answers.scores, answers.right),
         confusion=Confusion.from_answers(held, single, answers.labels, answers.scores.tolist()),
+        learning=[*learning],
+        learning_measure="right labels, F1" if report.several else "right answers",
         texts=[
             TextList("Likeliest wrong labels", "Held-out texts with a wrong answer of the highest score: look whether "
                      "their own label is right.", show(descending[~answers.right[descending]])),

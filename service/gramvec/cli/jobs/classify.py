@@ -16,6 +16,7 @@ from gramvec.bulk.embed_file import Files, Options, embed_file
 from gramvec.classify.fit import PARTS, Report, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.labeled import read_labeled
+from gramvec.classify.learning_curve import SHARES, learning_curve
 from gramvec.classify.report import CountedLabels, fit_report
 from gramvec.classify.writer import LabelColumns
 from gramvec.cli.jobs.embed import (
@@ -34,6 +35,7 @@ from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.options import device_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, form_of
@@ -148,8 +150,11 @@ def fit(
     for line in _report_lines(head, quality):
         click.echo(line)
     if report is not None:
+        with progress_bar("learning curve", len(SHARES), " heads") as bar:
+            curve = learning_curve(texts, vectors, found.labels, several=found.several, watch=bar.update)
         facts = clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {labeled: len(texts)})
-        page = fit_report(head, quality, texts, found.labels, title=f"Labels of {labeled.name}", facts=facts)
+        title = f"Labels of {labeled.name}"
+        page = fit_report(head, quality, texts, found.labels, learning=curve, title=title, facts=facts)
         write_report(page, report)
     click.echo(f"{output}: {len(head.labels):,} labels of {head.model}, {output.stat().st_size / 1e3:,.0f} kB")
 
