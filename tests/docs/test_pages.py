@@ -6,24 +6,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from pages import difference, examples, printed
+from pages import Shell, difference, examples
 
 from conftest import MODELS, ROOT
 
 DOCS = ROOT / "docs"
 # Pages whose blocks other tests run, with services, training or a copy of the sources.
 ELSEWHERE = {
-    "api.md": "tests/client/test_clients.py, tests/server/test_in_fastapi.py",
     "benchmarks.md": "the figures are what `make figures` writes",
-    "deploy.md": "tests/deploy",
-    "operating.md": "tests/server/test_serve.py, tests/deploy/test_monitoring.py",
     "train-your-own.md": "tests/docs/test_train_your_own.py",
 }
 PAGES = sorted(
     path.name for path in DOCS.glob("*.md") if path.name not in ELSEWHERE and any(examples(path.read_text()))
 )
 # Pages that show what each block prints that prints something.
-COMPLETE = {"quickstart.md"}
+COMPLETE = {"api.md", "quickstart.md"}
 NEEDED = ("pyarrow", "scipy", "tantivy", "sparse_dot_topn")
 
 
@@ -38,16 +35,17 @@ def test_the_blocks_of_a_page_print_what_it_shows(page: str, tmp_path: Path) -> 
     activate = tmp_path / ".venv" / "bin" / "activate"
     activate.parent.mkdir(parents=True)
     activate.touch()
-    for example in examples((DOCS / page).read_text(encoding="utf-8")):
-        if example.why is not None:
-            compile(example.code, page, "exec") if example.language == "python" else None
-            continue
-        found = printed(example, tmp_path)
-        if example.shown is not None:
-            differs = difference(example.shown, found)
-            assert differs is None, f"{page}, line {example.line}: {differs}"
-        elif page in COMPLETE and example.language == "sh":
-            assert not found, f"{page}, line {example.line} prints, and the page does not show it:\n{found}"
+    with Shell(tmp_path) as shell:
+        for example in examples((DOCS / page).read_text(encoding="utf-8")):
+            if example.why is not None:
+                compile(example.code, page, "exec") if example.language == "python" else None
+                continue
+            found = shell.printed(example)
+            if example.shown is not None:
+                differs = difference(example.shown, found, is_json=example.is_json)
+                assert differs is None, f"{page}, line {example.line}: {differs}"
+            elif page in COMPLETE and example.language == "sh":
+                assert not found, f"{page}, line {example.line} prints, and the page does not show it:\n{found}"
 
 
 def test_a_page_is_taken_apart() -> None:
@@ -56,6 +54,7 @@ def test_a_page_is_taken_apart() -> None:
     )
     first, second = examples(page)
     assert (first.line, first.language, first.code, first.shown, first.why) == (2, "sh", "echo 1\n", "1\n", None)
+    assert not first.is_json
     assert (second.language, second.shown, second.why) == ("python", None, "not run: why")
 
 
@@ -70,7 +69,45 @@ def test_a_page_is_taken_apart() -> None:
         ("put in 0.3 s\n", "put in 12.0 s\n", True),
         ("a\n", "a\nb\n", False),
         ("a\n", "a", True),
+        ("2026-11-26T07:10:58Z a\n", "2027-01-01T01:02:03.123Z a\n", True),
     ],
 )
 def test_outputs_are_compared(shown: str, found: str, same: bool) -> None:
     assert (difference(shown, found) is None) == same
+
+
+@pytest.mark.parametrize(
+    ("shown", "found", "same"),
+    [
+        ('{"a": [1.5, 2],\n "b": "x, y"}\n', '{"a":[1.5,2],"b":"x, y"}', True),
+        ('{"a": [1.5, ...]}\n', '{"a":[1.5,2,3]}', True),
+        ('{"total_ms": 0.5}\n', '{"total_ms":12}', True),
+        ('{"a": 1}\n', '{"a":2}', False),
+        ('{"a": "x y"}\n', '{"a":"xy"}', False),
+    ],
+)
+def test_outputs_in_json_are_compared(shown: str, found: str, same: bool) -> None:
+    assert (difference(shown, found, is_json=True) is None) == same
+
+
+@pytest.mark.slow
+def test_a_service_is_started_for_the_blocks_below(tmp_path: Path) -> None:
+    page = (
+        "```toml\n# my.toml\nmodel = ['sif']\n```\n```sh\ngramvec serve --config my.toml\n```\n"
+        "```sh\ncurl -s 127.0.0.1:8000/ready\n```\n"
+    )
+    (tmp_path / "models").symlink_to(MODELS)
+    with Shell(tmp_path) as shell:
+        _, log, ready = (shell.printed(example) for example in examples(page))
+    assert "listening on http://127.0.0.1:8000 (try /docs)" in log
+    assert ready == '{"status":"ready"}'
+
+
+def test_the_container_is_shown_with_what_the_command_prints(tmp_path: Path) -> None:
+    (tmp_path / "models").symlink_to(MODELS)
+    engine = "docker run --rm gramvec:cpu"
+    blocks = examples((DOCS / "deploy.md").read_text(encoding="utf-8"))
+    (example,) = (one for one in blocks if one.code.startswith(engine) and one.shown is not None)
+    with Shell(tmp_path) as shell:
+        found = shell.printed(example._replace(code=example.code.replace(engine, "gramvec")))
+    assert difference(str(example.shown), found) is None

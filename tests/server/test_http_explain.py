@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ import httpx
 import pytest
 
 import gramvec
-from conftest import ROOT
 from gramvec.explain.contributions import explain
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, asking, running, until
@@ -80,21 +78,6 @@ def test_a_bad_request_says_what_to_do(client: httpx.Client, body: Any, status: 
     assert answer.status_code == status
     assert answer.json()["error"].startswith(sentence)
     assert answer.json()["error_type"] == ("not_found" if status == 404 else "validation")
-
-
-def test_the_page_on_http_shows_what_is_answered(client: httpx.Client) -> None:
-    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").partition("## POST /explain")[2]
-    asked, shown = (
-        json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[:2]
-    )
-    found = client.post("/explain", json=asked).json()
-    found["characters"] = [one[:2] for one in found["characters"]]
-    assert list(found) == list(shown)
-    for name in ("score", "rest", "residual", "coverage", "words_rest"):
-        assert found[name] == pytest.approx(shown[name], abs=1e-4)
-    assert found["characters"] == [pytest.approx(one, abs=1e-4) for one in shown["characters"]]
-    assert found["features"][0]["source"] == shown["features"][0]["source"]
-    assert found["words"] == [{**shown["words"][0], "contribution": pytest.approx(shown["score"], abs=1e-5)}]
 
 
 def test_a_long_explanation_holds_up_nobody(embedder: gramvec.Embedder) -> None:

@@ -3,9 +3,6 @@ user's, below a prefix of theirs, in their TestClient. No fast path may pass wha
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -28,7 +25,6 @@ from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from conftest import ROOT
 from gramvec import Embedder, GramvecError, InputError
 from gramvec.server import create_app, router
 from gramvec.server.app import Application
@@ -462,12 +458,3 @@ def test_the_document_is_made_of_the_routes(small: Embedder) -> None:
     assert app.openapi() is document
     body = document["paths"]["/embed"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"$ref": "#/components/schemas/EmbedRequest"}
-
-
-def test_the_example_of_the_page_prints_what_its_comments_say() -> None:
-    (script,) = re.findall(r"<!-- fastapi -->\n```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == re.findall(r"^    print\(.*  # (.+)$", script, re.MULTILINE)
