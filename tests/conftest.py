@@ -86,7 +86,7 @@ def plain_server(embedder: gramvec.Embedder) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def bundle_copy(tmp_path: Path) -> Path:
-    """A copy of the default model's folder, to be damaged."""
+    """A copy of a small model's folder, to be damaged."""
     return Path(shutil.copytree(MODELS / "charagram-phrase", tmp_path / "charagram-phrase"))
 
 
