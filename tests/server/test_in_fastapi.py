@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -404,6 +405,32 @@ def test_a_mounted_application_whose_lifespan_is_run_by_the_outer_one(small: Emb
             else:
                 assert client.get("/text/docs").status_code == 200
                 assert client.post("/text/nowhere").json()["error_type"] == "not_found"
+
+
+@pytest.mark.parametrize("kind", ["given", "loaded", "router"])
+def test_an_application_lives_once_more_in_each_test_of_its_user(small: Embedder, kind: str) -> None:
+    """As FastAPI's documentation tests: one application of a module, a TestClient in each test."""
+    settings = Settings(model=(str(small.bundle.path),))
+    app = create_app(settings, small if kind == "given" else None) if kind != "router" else FastAPI()
+    if kind == "router":
+        app.include_router(router(settings))
+    texts = {"inputs": {"source_sentence": "cars", "target_sentence": "car"}}
+    for _ in range(3):
+        with TestClient(app) as client:
+            assert client.get("/ready").json() == {"status": "ready"}
+            assert client.post("/embed", json=TEXT).status_code == 200
+            assert client.post("/explain", json=texts).status_code == 200
+            assert client.get("/openapi.json").status_code == 200
+        assert client.post("/embed", json=TEXT).status_code == 503
+
+
+def test_an_application_that_could_not_begin_begins_later(small: Embedder, tmp_path: Path) -> None:
+    app = create_app(Settings(model=(str(tmp_path / "model"),)))
+    with pytest.raises(GramvecError), TestClient(app):
+        pass
+    (tmp_path / "model").symlink_to(small.bundle.path)
+    with TestClient(app) as client:
+        assert client.post("/embed", json=TEXT).status_code == 200
 
 
 def test_a_router_without_its_lifespan_says_so(small: Embedder) -> None:

@@ -97,7 +97,7 @@ class Service:
         self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
         self.process = Process()
-        self.draining = self.stopping = False
+        self.draining = self.stopping = self._closed = False
         self.last_words = "the service is shutting down"
         self.failure: str | None = None
         keys = [key.get_secret_value() for key in settings.api_key]
@@ -120,12 +120,17 @@ class Service:
         self.heads = {one.name: one for one in attached if one.kind is HEAD}
 
     def begin(self, process: Process | None = None) -> None:
-        """Take up the service in this process, which may be another one than that which made it.
+        """Take up the service in this process, which may be another one than that which made it, or take it up again.
 
         Args:
             process: of the server; None under a server that gives none.
         """
         self.process = process or Process()
+        self.failure = None
+        if self._closed:
+            self._closed = self.draining = self.stopping = False
+            self._serve({}, ())
+            self._work_queues, self._document, self._retired = {}, None, WeakSet()
         self._loading = "the model is being loaded"
         self.spans = Spans() if self.settings.tracing == "on" else None
 
@@ -264,6 +269,7 @@ class Service:
         for queue in self._work_queues.values():
             queue.close()
         close_but((served.embedder for served in self.models.values()), self.given)
+        self._closed = True
 
     @property
     def unready(self) -> str | None:
