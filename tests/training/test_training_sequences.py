@@ -355,6 +355,9 @@ def test_dropout_draws_by_the_step_and_only_while_it_learns() -> None:
     assert not torch.equal(still, encoder(ids, offsets))
     assert encoder.draws
     assert not made({"kind": "char-cnn", "scale": 0.1}).draws
+    chosen: Any = TypeAdapter(EncoderSettings).validate_python({"kind": "char-cnn", "scale": 0.1, "dropout": 0.5})
+    restored = restore_encoder(chosen, encoder.float().arrays(), encoder.dimension)
+    assert torch.equal(restored(ids, offsets), restored(ids, offsets))
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, gene
 
 
 def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
-    """Rebuild the encoder from the arrays of `Encoder.arrays`.
+    """Rebuild the encoder from the arrays of `Encoder.arrays`, to be used and not learned: without dropout.
 
     Raises:
         RuntimeError: The arrays belong to another encoder.
@@ -60,6 +60,7 @@ def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -
     else:
         encoder = build_encoder(settings, table, dimension, torch.Generator())
     encoder.take(arrays)
+    encoder.eval()
     return encoder
 
 
