@@ -44,12 +44,36 @@ class Copy:
         assert text.count(before) == 1, f"{path} has {text.count(before)} places like {before!r}"
         (self.folder / path).write_text(text.replace(before, after))
 
-    def run(self, script: str, *arguments: str | Path) -> str:
-        path = os.pathsep.join(str(self.folder / source) for source in ("service", "training"))
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", script, *map(str, arguments)],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+    def write_blocks(self) -> None:
+        """Write each block of the recipe that begins with the name of its file."""
+        blocks = re.findall(r"```\w+\n# (\S+/\S+)\n(.*?)```", self._recipe, re.DOTALL)
+        assert blocks
+        for path, text in blocks:
+            (self.folder / path).write_text(text)
+
+    def shell(self) -> str:
+        """Carry out the commands of the recipe in the copy; return what they print."""
+        (commands,) = re.findall(r"```sh\n(.*?)```", self._recipe, re.DOTALL)
+        done = self._start("bash", "-euo", "pipefail", "-c", commands, folder=self.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refusal(self, *arguments: str | Path) -> str:
+        """Return what gramvec-train prints where it refuses."""
+        done = self._start(sys.executable, "-m", "gramvec_training.cli", *map(str, arguments), folder=self.folder)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
+    def _start(self, *command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        sources = os.pathsep.join(str(self.folder / source) for source in ("service", "training"))
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        return subprocess.run(
+            command, cwd=folder, env={**os.environ, "PYTHONPATH": sources, "PATH": path}, capture_output=True,
+            text=True, check=False,
         )  # fmt: skip
+
+    def run(self, script: str, *arguments: str | Path) -> str:
+        done = self._start(sys.executable, "-W", "error", "-c", script, *map(str, arguments), folder=ROOT)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -153,86 +177,15 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
     assert result.exit_code != 0
 
 
-ENCODER = '''"""A sum of rows, each column of which is scaled."""
-
-from __future__ import annotations
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
-
-from gramvec_training.encoders.base import Encoder
-
-
-class Scaled(Encoder):
-    """g(x) = w * the sum of the rows of x's features."""
-
-    def __init__(self, table: Tensor) -> None:
-        super().__init__()
-        self.dimension = table.shape[1]
-        self.table = nn.Parameter(table)  # [rows, d]
-        self.scales = nn.Parameter(torch.ones(self.dimension))  # [d]
-
-    def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
-        """See Encoder."""
-        rows = self.table if table is None else table  # [rows, d]
-        x = functional.embedding_bag(ids, rows, offsets, mode="sum", include_last_offset=True)  # [n, d]
-        return x * self.scales  # [n, d]
-'''
-
-
 def test_an_encoder(tmp_path: Path) -> None:
-    copy = Copy(tmp_path, "An encoder.")
-    package = "training/gramvec_training"
-    settings = f"{package}/sections.py"
-    copy.replace(settings, '    "gramvec",\n]', '    "gramvec",\n    "scaled",\n]')
-    copy.replace(
-        settings,
-        "EncoderSettings = Annotated[\n    BagSettings\n",
-        'class ScaledSettings(Strict):\n    """Scaled columns."""\n\n    kind: Literal["scaled"] = "scaled"\n\n\n'
-        "EncoderSettings = Annotated[\n    BagSettings\n    | ScaledSettings\n",
-    )
-    copy.write(f"{package}/encoders/scaled.py", ENCODER)
-    build = f"{package}/encoders/build.py"
-    copy.replace(
-        build,
-        "    if isinstance(settings, BagSettings):\n        return Bag(table, settings)\n",
-        '    if settings.kind == "scaled":\n        return Scaled(table)\n'
-        "    if isinstance(settings, BagSettings):\n        return Bag(table, settings)\n",
-    )
-    copy.replace(
-        build,
-        "from gramvec_training.encoders.recurrent import Lstm, Rnn\n",
-        "from gramvec_training.encoders.recurrent import Lstm, Rnn\n"
-        "from gramvec_training.encoders.scaled import Scaled\n",
-    )
-    writers = f"{package}/export/sequence_graph.py"
-    copy.replace(
-        writers,
-        "    if isinstance(encoder, TwoLayer):\n",
-        "    if isinstance(encoder, Scaled):\n"
-        '        writer = partial(write_graph, pooling="sum", activation="linear", bias=None)\n'
-        '        return Graphed(table * arrays["scales"], writer, True)\n'
-        "    if isinstance(encoder, TwoLayer):\n",
-    )
-    copy.replace(
-        writers,
-        "from gramvec_training.encoders.recurrent import",
-        "from gramvec_training.encoders.scaled import Scaled\nfrom gramvec_training.encoders.recurrent import",
-    )
-    systems = f"{package}/evaluate/card.py"
-    copy.replace(systems, "SYSTEMS = {\n", 'SYSTEMS = {\n    "scaled": "A sum with scaled columns.",\n')
-    copy.replace(systems, "LIMITS = {\n", 'LIMITS = {\n    "scaled": ["It is an example."],\n')
-    rows = [f"red car {i}\t{i} car that is red" for i in range(40)]
-    (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "scaled.toml").write_text(
-        '[model]\nname = "scaled"\nkind = "scaled"\ndimension = 8\n[encoder]\nkind = "scaled"\n'
-        '[training]\nbatch = 8\nsteps = 20\n[[data]]\npath = "pairs.tsv"\n'
-    )
-    paths = ["--data", tmp_path, "--out", tmp_path / "run", "--export", tmp_path / "bundle"]
-    copy.command("gramvec_training.cli", "fit", tmp_path / "scaled.toml", *paths)
+    copy = Copy(tmp_path, "An encoder")
+    copy.write_blocks()
+    printed = copy.shell()
+    assert len(json.loads(printed.splitlines()[-1])["embedding"]) == 8
     # What comes of it is served by the sources as they are.
-    embedder = gramvec.load(tmp_path / "bundle", device="cpu")
-    assert embedder.embed(["red car 3"]).shape == (1, 8)
+    embedder = gramvec.load(tmp_path / "runs" / "model", device="cpu")
     assert embedder.runtime == "native"
     embedder.close()
+    config = tmp_path / "training" / "configs" / "scaled.toml"
+    config.write_text(config.read_text().replace("begin = 0.5", "bigin = 0.5"))
+    assert "the key bigin is not known here" in copy.refusal("fit", config, "--data", tmp_path)

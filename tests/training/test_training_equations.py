@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional
 
 from gramvec.errors import InputError
-from gramvec_training.encoders.bag import Bag, TwoLayer
+from gramvec_training.encoders.bag import Bag, TwoLayer, TwoLayerSettings
 from gramvec_training.fit.sif import common_components, remove_components, word_table, word_weights
 from gramvec_training.objectives.pairs import choose_negatives, margin_loss
-from gramvec_training.sections import BagSettings, TwoLayerSettings
+from gramvec_training.sections import BagSettings
 
 
 def plain_loss(left: np.ndarray, right: np.ndarray, texts: list[int], margin: float) -> float:

@@ -21,13 +21,14 @@ from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder
+from gramvec_training.encoders.recurrent import IrnnSettings
 from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_due
 from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimizer_for
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.sections import BagSettings, IrnnSettings
+from gramvec_training.sections import BagSettings
 from training_support import call, sentence
 
 ROWS, TEXTS = 40, 48

@@ -12,7 +12,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from gramvec.errors import InputError
 from gramvec_training.config import parse_config
@@ -20,7 +19,7 @@ from gramvec_training.encoders import char_cnn
 from gramvec_training.encoders.base import LONGEST, Encoder, Steps
 from gramvec_training.encoders.build import build_encoder, restore_encoder
 from gramvec_training.encoders.recurrent import lstm, rnn
-from gramvec_training.sections import EncoderSettings
+from gramvec_training.sections import ENCODERS
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +128,7 @@ def made(values: dict[str, Any], *, rows: int = ROWS, seed: int = 3) -> Encoder:
     same = values["kind"] in ("two-layer", "irnn")
     generator = torch.Generator().manual_seed(seed)
     table = torch.empty(rows, DIMENSION if same else WIDTH).normal_(0, 1, generator=generator)
-    chosen: Any = TypeAdapter(EncoderSettings).validate_python(values)
+    chosen: Any = ENCODERS.parse(values)
     found = sum(count for _, count in chosen.counts) if values["kind"] == "char-cnn" else DIMENSION
     dimension = DIMENSION if values.get("layer", True) else found
     encoder = build_encoder(chosen, table, dimension, generator).double()
@@ -196,7 +195,7 @@ def test_a_leaf_of_rows_gives_what_the_table_gives(values: dict[str, Any], refer
 @pytest.mark.parametrize(("values", "reference"), REFERENCES, ids=IDS)
 def test_an_encoder_is_stored_and_restored(values: dict[str, Any], reference: Callable[..., Doubles]) -> None:
     encoder = made(values).float()
-    chosen: Any = TypeAdapter(EncoderSettings).validate_python(values)
+    chosen: Any = ENCODERS.parse(values)
     again = restore_encoder(chosen, encoder.arrays(), encoder.dimension)
     ids, offsets = bags(LENGTHS)
     assert torch.equal(encoder(ids, offsets), again(ids, offsets))
@@ -204,7 +203,7 @@ def test_an_encoder_is_stored_and_restored(values: dict[str, Any], reference: Ca
 
 
 def test_irnn_begins_as_the_average() -> None:
-    chosen: Any = TypeAdapter(EncoderSettings).validate_python({"kind": "irnn"})
+    chosen: Any = ENCODERS.parse({"kind": "irnn"})
     table = torch.randn(ROWS, DIMENSION, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     encoder = build_encoder(chosen, table, DIMENSION, torch.Generator()).double()
     ids, offsets = bags(LENGTHS)
@@ -247,7 +246,7 @@ def test_without_peepholes_it_is_the_lstm_of_torch() -> None:
 
 def test_first_values_are_the_papers() -> None:
     def fresh(values: dict[str, Any], dimension: int = 80) -> Encoder:
-        chosen: Any = TypeAdapter(EncoderSettings).validate_python(values)
+        chosen: Any = ENCODERS.parse(values)
         return build_encoder(chosen, torch.zeros(3, 80), dimension, torch.Generator().manual_seed(1))
 
     gated, plain, dan, projection = (
@@ -355,7 +354,7 @@ def test_dropout_draws_by_the_step_and_only_while_it_learns() -> None:
     assert not torch.equal(still, encoder(ids, offsets))
     assert encoder.draws
     assert not made({"kind": "char-cnn", "scale": 0.1}).draws
-    chosen: Any = TypeAdapter(EncoderSettings).validate_python({"kind": "char-cnn", "scale": 0.1, "dropout": 0.5})
+    chosen: Any = ENCODERS.parse({"kind": "char-cnn", "scale": 0.1, "dropout": 0.5})
     restored = restore_encoder(chosen, encoder.float().arrays(), encoder.dimension)
     assert torch.equal(restored(ids, offsets), restored(ids, offsets))
 
@@ -370,7 +369,7 @@ def test_dropout_draws_by_the_step_and_only_while_it_learns() -> None:
         ({"kind": "bag"}, {"width": 50}, {}, "leave model.width out"),
         ({"kind": "char-cnn", "layer": False}, {}, {"orders": [1]}, "is the 525 filters: set model.dimension to that"),
         ({"kind": "dan", "layers": 5}, {}, {}, "less than or equal to 4"),
-        ({"kind": "gru"}, {}, {}, "does not match any of the expected tags"),
+        ({"kind": "gru"}, {}, {}, "there is no encoder of kind 'gru'; there are bag, char-cnn"),
     ],
     ids=str,
 )

@@ -11,10 +11,9 @@ import torch
 from gramvec import load
 from gramvec.errors import InputError
 from gramvec_training.config import parse_config
-from gramvec_training.encoders.bag import Weighted, folded
+from gramvec_training.encoders.bag import Weighted, WeightedSettings, fold_numbers
 from gramvec_training.encoders.build import build_encoder, restore_encoder
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.sections import WeightedSettings
 from training_support import call
 
 VECTORS = {"red": (1, 0), "car": (0, 2), "the": (3, 3), "boat": (0, -1)}
@@ -26,7 +25,7 @@ def test_a_vector_by_hand() -> None:
     encoder = Weighted(table, 2)
     vectors = encoder(torch.tensor([0, 1, 2, 1, 1], dtype=torch.int32), torch.tensor([0, 3, 5, 5]))
     np.testing.assert_allclose(vectors.detach(), [[3.5 / 3, 3.5 / 3], [0, 2], [0, 0]], rtol=1e-6)
-    np.testing.assert_array_equal(folded(table.numpy()), [[2, 0], [0, 2], [1.5, 1.5]])
+    np.testing.assert_array_equal(fold_numbers(table.numpy()), [[2, 0], [0, 2], [1.5, 1.5]])
     assert encoder.parameter_counts() == {"table": 3}
 
 

@@ -18,17 +18,12 @@ from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, Result
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_research.systems import COMPARED, LENGTHS, bin_scores, longest, models_of
 from gramvec_training.encoders.build import build_encoder
+from gramvec_training.encoders.char_cnn import CharCnnSettings
+from gramvec_training.encoders.recurrent import IrnnSettings, LstmSettings, RnnSettings
 from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.report import scores_over_steps
 from gramvec_training.evaluate.similarity import PHRASES, candidate_words, correlations, find_sets
-from gramvec_training.sections import (
-    BagSettings,
-    CharCnnSettings,
-    EncoderSettings,
-    IrnnSettings,
-    LstmSettings,
-    RnnSettings,
-)
+from gramvec_training.sections import BagSettings, EncoderSettings
 
 _BATCH = 50
 _TRAINING = {"batch": _BATCH, "epochs": 4, "decay": "none"}

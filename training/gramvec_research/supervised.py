@@ -24,7 +24,7 @@ from gramvec_research.shared import ExperimentInputs, kept, key_of, slug_of, tra
 from gramvec_research.systems import learn_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
-from gramvec_training.encoders.bag import Average, bag_of
+from gramvec_training.encoders.bag import Average, ProjectionSettings, bag_of
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.fit.loop import Selection, fit
@@ -35,7 +35,6 @@ from gramvec_training.readers.vectors import read_frequencies, vectors_at
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
 from gramvec_training.runs.warm_start import begin_encoder
-from gramvec_training.sections import ProjectionSettings
 from gramvec_training.shared import Doubles, Floats, Ints, digest
 
 SCORES = 5  # of similarity, 1 to 5

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -41,7 +41,7 @@ from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, move
 from gramvec_training.readers.lines import near, number_lines
-from gramvec_training.sections import Decay, EncoderSettings, Optimizer, Penalty, Positive, PositiveCount, Schedule
+from gramvec_training.sections import ENCODERS, Decay, Optimizer, Penalty, Positive, PositiveCount, Schedule
 from gramvec_training.shared import Ints
 
 
@@ -354,7 +354,7 @@ def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoin
     learned, held_out, scored, other = (_sentences(part, words, tags) for part in parts)
     generator = torch.Generator().manual_seed(settings.seed)
     encoder = build_encoder(
-        TypeAdapter[EncoderSettings](EncoderSettings).validate_python(encoding.settings),
+        ENCODERS.parse(encoding.settings),
         _first_rows(rows, encoding, generator), _DIMENSION, generator,
     )  # fmt: skip
     tagger = Tagger(_DIMENSION, len(tags), settings, generator)

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from gramvec.errors import InputError
+from gramvec_training.registry import first_error
 from gramvec_training.sections import (
-    SEQUENCES,
+    ENCODERS,
     BagSettings,
-    CharCnnSettings,
     DataSet,
     Dev,
     EncoderSettings,
     Export,
     FeatureKind,
     FeatureSettings,
-    IrnnSettings,
     ModelSettings,
     Number,
     Penalty,
@@ -31,9 +30,7 @@ from gramvec_training.sections import (
     Select,
     Strict,
     TextSource,
-    TwoLayerSettings,
     VocabularyLimits,
-    WeightedSettings,
 )
 
 Sampling = Literal["max", "mix", "rand"]
@@ -133,13 +130,16 @@ class Start(Strict):
     max_words: Number = 5_000
 
 
+EncoderSection = Annotated[SerializeAsAny[EncoderSettings], BeforeValidator(ENCODERS.parse)]
+
+
 class Config(Strict):
     """A whole config: [model] and [training] with [[data]], [distillation] with [[texts]], or [sif] with [[texts]]."""
 
     model: ModelSettings
     features: FeatureSettings = FeatureSettings()
     vocabulary: VocabularyLimits = VocabularyLimits()
-    encoder: EncoderSettings | None = None  # a bag as [model] says where it is left out
+    encoder: EncoderSection | None = None  # a bag as [model] says where it is left out
     training: Training | None = None
     distillation: Distillation | None = None
     sif: Sif | None = None
@@ -189,35 +189,16 @@ class Config(Strict):
     @model_validator(mode="after")
     def _encoder_and_features(self) -> Config:
         settings, model, features = self.composition, self.model, self.features
-        if isinstance(settings, SEQUENCES):
+        if settings.reads_in_order:
             words, characters = (features.orders, features.words) == ((), True), features.orders == (1,)
             if not (words or (characters and not features.words)):
                 raise ValueError(
                     f'encoder "{settings.kind}" reads words or characters in order: set features.orders = [] and words '
                     "= true, or orders = [1] and words = false"
                 )
-        same = isinstance(settings, (BagSettings, WeightedSettings, TwoLayerSettings, IrnnSettings))
-        if same and model.table_width != model.dimension:
+        if settings.keeps_width and model.table_width != model.dimension:
             raise ValueError(f'encoder "{settings.kind}" has vectors as wide as its rows: leave model.width out')
-        if isinstance(settings, CharCnnSettings):
-            found = sum(count for _, count in settings.counts)
-            if not settings.layer and model.dimension != found:
-                raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
-        return self
-
-    @model_validator(mode="after")
-    def _fixed_vectors(self) -> Config:
-        if not isinstance(self.composition, WeightedSettings):
-            return self
-        if self.model.vectors is None:
-            raise ValueError('encoder "weighted" learns a number for each of the words of model.vectors: name a file')
-        learning = self.training or self.distillation
-        if learning is not None and learning.l2 and learning.l2_center != "initial":
-            raise ValueError('encoder "weighted" has fixed vectors: set l2_center = "initial", or l2 = 0')
-        if learning is not None and learning.fixed_table:
-            raise ValueError('encoder "weighted" learns numbers in its table: leave fixed_table out')
-        if self.export.scales:
-            raise ValueError('encoder "weighted" has learned how words weigh: leave export.scales out')
+        settings.check(model, self.training or self.distillation, self.export)
         return self
 
     @property
@@ -312,19 +293,7 @@ def parse_config(values: dict[str, Any], *, source: str) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{source}: {_sentence(error)}") from error
-
-
-def _sentence(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in first["loc"]) or "the config"
-    if first["type"] == "extra_forbidden":
-        return f"the key {key} is not known here; remove it or check its spelling"
-    if first["type"] == "missing":
-        return f"the key {key} is missing"
-    message = first["msg"].removeprefix("Value error, ")
-    given = f", got {first['input']!r}" if isinstance(first["input"], (str, int, float, bool)) else ""
-    return f"{key}: {message[0].lower()}{message[1:]}{given}"
+        raise InputError(f"{source}: {first_error(error, 'the config')}") from error
 
 
 @dataclass(frozen=True)

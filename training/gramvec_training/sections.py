@@ -6,15 +6,16 @@ Every section is frozen and refuses unknown keys.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from gramvec.bundle.manifest import LayerActivation
 from gramvec.bundle.manifest import Precision as Precision
 from gramvec.features.spec import PLAIN
 from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
+from gramvec_training.registry import Registry
+from gramvec_training.systems import find_system
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -148,24 +149,14 @@ class Select(Strict):
     every: Every = "quarter"
 
 
-ModelKind = Literal[
-    "charagram-phrase",
-    "charagram-2-layer",
-    "paragram-phrase",
-    "paragram-projection",
-    "dan",
-    "rnn",
-    "irnn",
-    "lstm",
-    "charlstm",
-    "charcnn",
-    "sif",
-    "gramvec",
-]
 EncoderPooling = Literal["sum", "mean"]
 Activation = Literal["linear", "tanh", "relu"]
-FilterSet = Literal["a", "b"]
 FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
+
+
+def _check_system(kind: str) -> str:
+    find_system(kind)
+    return kind
 
 
 class ModelSettings(Strict):
@@ -178,7 +169,7 @@ class ModelSettings(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    kind: ModelKind
+    kind: Annotated[str, AfterValidator(_check_system)]
     dimension: PositiveCount = 300
     width: PositiveCount | None = None
     pooling: EncoderPooling = "sum"
@@ -216,7 +207,21 @@ class VocabularyLimits(Strict):
     words_of_vectors: bool = False  # the words of model.vectors have a row, seen or not, and no others
 
 
-class BagSettings(Strict):
+class EncoderSettings(Strict):
+    """Base of the settings of an encoder, the section [encoder]; `kind` is what the config says."""
+
+    kind: str
+    reads_in_order: ClassVar[bool] = False  # the rows of a text must be only words, or only single characters
+    keeps_width: ClassVar[bool] = False  # vectors are as wide as the rows of the table
+
+    def check(self, model: ModelSettings, learning: Schedule | None, export: Export) -> None:
+        """Raise ValueError where other sections of the config do not fit this encoder."""
+
+
+ENCODERS: Registry[EncoderSettings] = Registry("encoder", "gramvec_training.encoders")
+
+
+class BagSettings(EncoderSettings):
     """A bag of rows; the default where a config has no [encoder].
 
     With `presence` a feature that occurs twice counts once, as in the authors' code of CHARAGRAM; the paper's equation
@@ -224,96 +229,11 @@ class BagSettings(Strict):
     """
 
     kind: Literal["bag"] = "bag"
+    keeps_width: ClassVar[bool] = True
     pooling: EncoderPooling = "sum"
     activation: Activation = "tanh"
     bias: bool = True
     presence: bool = False
-
-
-class WeightedSettings(Strict):
-    """Mean of fixed word vectors, each times a learned number."""
-
-    kind: Literal["weighted"]
-
-
-class TwoLayerSettings(Strict):
-    """CHARAGRAM with a second layer: sum of rows, activation, matrix, activation."""
-
-    kind: Literal["two-layer"]
-    activation: Activation = "tanh"
-
-
-class ProjectionSettings(Strict):
-    """Mean of the words' rows and one layer: PP-proj of PARAGRAM-PHRASE."""
-
-    kind: Literal["projection"]
-    activation: LayerActivation = "linear"
-
-
-class DanSettings(Strict):
-    """Deep averaging network: mean of the words' rows and one to four layers."""
-
-    kind: Literal["dan"]
-    layers: Annotated[int, Field(ge=1, le=4)] = 1
-    activation: LayerActivation = "tanh"
-
-
-class RnnSettings(Strict):
-    """Plain recurrent network over words or characters; the vector is its last state."""
-
-    kind: Literal["rnn"]
-    activation: Literal["tanh", "linear", "relu"] = "tanh"
-
-
-class IrnnSettings(Strict):
-    """iRNN: linear, initialized at the identity, last state divided by the length; it starts as the average."""
-
-    kind: Literal["irnn"]
-
-
-class LstmSettings(Strict):
-    """LSTM with peepholes (Gers et al., 2003) over words or characters, with or without an output gate."""
-
-    kind: Literal["lstm"]
-    output_gate: bool = True
-
-
-class CharCnnSettings(Strict):
-    """Convolutions over characters, the maximum over positions, and a layer.
-
-    filters: "a" is 175 each of 2, 3 and 4 characters, "b" 25, 50, 75, 100, 125 and 150 of 1 to 6 (Kim et al., 2015);
-    `scale` times as many of each. Without `layer` the filters' maxima are the vector. dropout: of what goes into it.
-    """
-
-    kind: Literal["char-cnn"]
-    filters: FilterSet = "b"
-    scale: Positive = 1.0
-    filter_activation: Activation = "tanh"
-    layer: bool = True
-    activation: Activation = "tanh"
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
-
-    @property
-    def counts(self) -> tuple[tuple[int, int], ...]:
-        """Return (width in characters, number of filters) for each width."""
-        usual = {"a": ((2, 175), (3, 175), (4, 175)), "b": tuple((width, 25 * width) for width in range(1, 7))}
-        return tuple((width, max(1, round(count * self.scale))) for width, count in usual[self.filters])
-
-
-EncoderSettings = Annotated[
-    BagSettings
-    | WeightedSettings
-    | TwoLayerSettings
-    | ProjectionSettings
-    | DanSettings
-    | RnnSettings
-    | IrnnSettings
-    | LstmSettings
-    | CharCnnSettings,
-    Field(discriminator="kind"),
-]
-# Encoders that read a text's rows in order: the rows must be only words, or only single characters.
-SEQUENCES = (RnnSettings, IrnnSettings, LstmSettings, CharCnnSettings)
 
 
 class Export(Strict):

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gramvec_training.encoders.base import ACTIVATIONS, Encoder, glorot, normal
+from gramvec.bundle.manifest import LayerActivation
+from gramvec.errors import InputError
+from gramvec.runtime.onnx_graph import write_graph
+from gramvec_training.encoders.base import ACTIVATIONS, Arrays, Encoder, EncoderGraph, glorot, normal
 from gramvec_training.sections import (
+    ENCODERS,
     Activation,
     BagSettings,
-    DanSettings,
     EncoderPooling,
-    ProjectionSettings,
-    TwoLayerSettings,
+    EncoderSettings,
+    Export,
+    ModelSettings,
+    Schedule,
 )
 from gramvec_training.shared import Floats
 
 
+@ENCODERS.register(BagSettings)
 class Bag(Encoder):
     """g(x) = h(b + p - (p u^T) u), p the sum or the mean of the rows of x's features.
 
@@ -48,6 +59,33 @@ class Bag(Encoder):
             x = x + self.bias  # [n, d]
         return ACTIVATIONS[self.settings.activation](x)  # [n, d]
 
+    @classmethod
+    def build(cls, table: Tensor, settings: BagSettings, dimension: int, generator: torch.Generator) -> Bag:
+        """Build a bag over the table; its bias begins at zero."""
+        return cls(table, settings)
+
+    def take(self, arrays: Arrays) -> None:
+        """Load the arrays that `arrays` returned, with common components where they have some."""
+        if "components" in arrays:
+            self.components = torch.zeros(arrays["components"].shape)
+        super().take(arrays)
+
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a pooled table.
+
+        The common components (SIF, Algorithm 1, with u fixed here and not computed from the sentences at hand) are
+        removed from the rows, which for a sum or mean of them is the same.
+        """
+        settings, u = self.settings, arrays.get("components")
+        if settings.presence:
+            raise InputError("the service counts a feature as often as it is there, the model once: not to be exported")
+        if u is not None:
+            table = np.asarray(table - (table @ u.T) @ u, np.float32)
+        if settings.activation == "relu":
+            raise InputError("a bag with relu is for taggers, which are not exported; take linear or tanh")
+        writer = partial(write_graph, pooling=settings.pooling, activation=settings.activation, bias=arrays.get("bias"))
+        return EncoderGraph(table, writer, sums=settings.pooling == "sum")
+
 
 def distinct(ids: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     """Return the bags with each feature once, ascending."""
@@ -77,6 +115,25 @@ def bag_of(
     return encoder
 
 
+class WeightedSettings(EncoderSettings):
+    """Mean of fixed word vectors, each times a learned number."""
+
+    kind: Literal["weighted"] = "weighted"
+    keeps_width: ClassVar[bool] = True
+
+    def check(self, model: ModelSettings, learning: Schedule | None, export: Export) -> None:
+        """Raise ValueError where the vectors are missing, or would not stay as they are."""
+        if model.vectors is None:
+            raise ValueError('encoder "weighted" learns a number for each of the words of model.vectors: name a file')
+        if learning is not None and learning.l2 and learning.l2_center != "initial":
+            raise ValueError('encoder "weighted" has fixed vectors: set l2_center = "initial", or l2 = 0')
+        if learning is not None and learning.fixed_table:
+            raise ValueError('encoder "weighted" learns numbers in its table: leave fixed_table out')
+        if export.scales:
+            raise ValueError('encoder "weighted" has learned how words weigh: leave export.scales out')
+
+
+@ENCODERS.register(WeightedSettings)
 class Weighted(Encoder):
     """g(x) = the mean of a_w v_w over the words w of x, in which the v_w are given and the numbers a_w learned.
 
@@ -102,12 +159,38 @@ class Weighted(Encoder):
         """Return the number of learned entries; the fixed vectors are not parameters."""
         return {"table": len(self.table)}
 
+    @classmethod
+    def build(cls, table: Tensor, settings: WeightedSettings, dimension: int, generator: torch.Generator) -> Weighted:
+        """Build an encoder whose numbers begin at one, or with the numbers behind the table's vectors."""
+        return cls(table, dimension)
 
-def folded(table: Floats) -> Floats:
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a mean of the weighted rows."""
+        writer = partial(write_graph, pooling="mean", activation="linear", bias=None)
+        return EncoderGraph(fold_numbers(table), writer, sums=False)
+
+
+def fold_numbers(table: Floats) -> Floats:
     """Return the rows a_w v_w, float32[rows, d], of a bag with the same vectors."""
     return table[:, :-1] * table[:, -1:]
 
 
+class ProjectionSettings(EncoderSettings):
+    """Mean of the words' rows and one layer: PP-proj of PARAGRAM-PHRASE."""
+
+    kind: Literal["projection"] = "projection"
+    activation: LayerActivation = "linear"
+
+
+class DanSettings(EncoderSettings):
+    """Deep averaging network: mean of the words' rows and one to four layers."""
+
+    kind: Literal["dan"] = "dan"
+    layers: Annotated[int, Field(ge=1, le=4)] = 1
+    activation: LayerActivation = "tanh"
+
+
+@ENCODERS.register(ProjectionSettings, DanSettings)
 class Average(Encoder):
     """z_0 = the mean of the rows of x's words, z_l = f(z_(l-1) W_l + b_l), g(x) = z_L.
 
@@ -142,7 +225,25 @@ class Average(Encoder):
             x = ACTIVATIONS[self.settings.activation](x @ matrix + bias)  # [n, d]
         return x
 
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a mean with layers above it."""
+        layers = [
+            (arrays[f"matrices.{i}"], arrays[f"biases.{i}"], self.settings.activation)
+            for i in range(len(self.matrices))
+        ]
+        writer = partial(write_graph, pooling="mean", activation="linear", bias=None, layers=layers)
+        return EncoderGraph(table, writer, sums=False)
 
+
+class TwoLayerSettings(EncoderSettings):
+    """CHARAGRAM with a second layer: sum of rows, activation, matrix, activation."""
+
+    kind: Literal["two-layer"] = "two-layer"
+    keeps_width: ClassVar[bool] = True
+    activation: Activation = "tanh"
+
+
+@ENCODERS.register(TwoLayerSettings)
 class TwoLayer(Encoder):
     """g(x) = h(b2 + W2 h(b1 + sum of the rows of x's features)).
 
@@ -164,3 +265,15 @@ class TwoLayer(Encoder):
         h = ACTIVATIONS[self.settings.activation]
         x = functional.embedding_bag(ids, rows, offsets, mode="sum", include_last_offset=True)  # [n, d]
         return h(h(x + self.bias) @ self.second + self.second_bias)  # [n, d]
+
+    @classmethod
+    def build(cls, table: Tensor, settings: TwoLayerSettings, dimension: int, generator: torch.Generator) -> TwoLayer:
+        """Build an encoder over the table, with layers as wide as its rows."""
+        return cls(table, settings, generator)
+
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a sum with a layer above it."""
+        activation = self.settings.activation
+        layers = [(arrays["second"], arrays["second_bias"], activation)]
+        writer = partial(write_graph, pooling="sum", activation=activation, bias=arrays["bias"], layers=layers)
+        return EncoderGraph(table, writer, sums=True)

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from gramvec.bundle.manifest import Graph, Precision
+from gramvec.errors import InputError
+from gramvec_training.shared import Floats
+
 Arrays = Mapping[str, npt.NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class EncoderGraph:
+    """An encoder's `table` float32[rows, width], and the function that writes its ONNX graph.
+
+    sums: whether a vector is a function of the sum of the text's rows, so that rows may stand for sums of others.
+    in_order: whether the order of the rows counts.
+    """
+
+    table: Floats
+    writer: Callable[..., Graph]
+    sums: bool
+    in_order: bool = False
+
+    def write(self, folder: Path, precision: Precision, *, table: Floats | None = None) -> Graph:
+        """Write model.onnx and its data; `table` replaces the encoder's, for example with further rows."""
+        rows = self.table if table is None else table
+        return self.writer(folder, table=rows, precision=precision)
 
 
 class Encoder(nn.Module, ABC):
@@ -31,6 +56,19 @@ class Encoder(nn.Module, ABC):
         """Return vectors float32[n, dimension]; `ids` [m] index `table` (by default the own one), `offsets` is [n +
         1].
         """
+
+    @classmethod
+    def build(cls, table: Tensor, settings: Any, dimension: int, generator: torch.Generator) -> Encoder:
+        """Build an encoder over the initial table float32[rows, width]; the generator draws all other first values."""
+        return cls(table, settings, dimension, generator)
+
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of the table float32[rows, width] and the other arrays, which are finite.
+
+        Raises:
+            InputError: The encoder, or its settings, have no graph.
+        """
+        raise InputError(f"there is no graph for {type(self).__name__}; it cannot be exported")
 
     def dense(self) -> dict[str, nn.Parameter]:
         """Return the parameters besides the table, by name."""

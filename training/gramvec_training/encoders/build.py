@@ -9,42 +9,18 @@ import torch
 from torch import Tensor
 
 from gramvec_training.data.corpus import Featurize
-from gramvec_training.encoders.bag import Average, Bag, TwoLayer, Weighted
 from gramvec_training.encoders.base import Arrays, Encoder
-from gramvec_training.encoders.char_cnn import CharCnn
-from gramvec_training.encoders.recurrent import Lstm, Rnn
-from gramvec_training.sections import (
-    BagSettings,
-    CharCnnSettings,
-    EncoderSettings,
-    IrnnSettings,
-    LstmSettings,
-    RnnSettings,
-    TwoLayerSettings,
-    WeightedSettings,
-)
+from gramvec_training.sections import ENCODERS, EncoderSettings
 from gramvec_training.shared import Encode, Floats, Similarity
 
 
 def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, generator: torch.Generator) -> Encoder:
     """Build a new encoder over the initial table float32[rows, width], with vectors of `dimension` columns.
 
-    The generator draws all other first values. A bag, weighted words, two layers and iRNN have vectors as
-    wide as their rows.
+    The generator draws all other first values. Where `settings.keeps_width` the vectors are as wide as the rows.
     """
-    if isinstance(settings, BagSettings):
-        return Bag(table, settings)
-    if isinstance(settings, TwoLayerSettings):
-        return TwoLayer(table, settings, generator)
-    if isinstance(settings, WeightedSettings):
-        return Weighted(table, dimension)
-    if isinstance(settings, LstmSettings):
-        return Lstm(table, settings, dimension, generator)
-    if isinstance(settings, (RnnSettings, IrnnSettings)):
-        return Rnn(table, settings, dimension, generator)
-    if isinstance(settings, CharCnnSettings):
-        return CharCnn(table, settings, dimension, generator)
-    return Average(table, settings, dimension, generator)
+    encoder: Encoder = ENCODERS.class_of(settings).build(table, settings, dimension, generator)
+    return encoder
 
 
 def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -> Encoder:
@@ -54,11 +30,7 @@ def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -
         RuntimeError: The arrays belong to another encoder.
     """
     table = torch.from_numpy(np.zeros(arrays["table"].shape, np.float32))  # on pages of 2 MB, where torch's are of 4 KB
-    if isinstance(settings, BagSettings):
-        components = torch.zeros(arrays["components"].shape) if "components" in arrays else None
-        encoder: Encoder = Bag(table, settings, components=components)
-    else:
-        encoder = build_encoder(settings, table, dimension, torch.Generator())
+    encoder = build_encoder(settings, table, dimension, torch.Generator())
     encoder.take(arrays)
     encoder.eval()
     return encoder

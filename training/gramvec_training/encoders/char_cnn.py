@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-from gramvec_training.encoders.base import ACTIVATIONS, LONGEST, Encoder, Steps, glorot
-from gramvec_training.sections import CharCnnSettings
+from gramvec.bundle.manifest import GRAPH, Graph, Precision
+from gramvec.errors import InputError
+from gramvec.runtime.onnx_graph import ACTIVATIONS as OPERATORS
+from gramvec.runtime.onnx_graph import Writer
+from gramvec_training.encoders.base import ACTIVATIONS, LONGEST, Arrays, Encoder, EncoderGraph, Steps, glorot
+from gramvec_training.encoders.graphs import INPUTS, record_graph, write_lengths, write_steps
+from gramvec_training.sections import (
+    ENCODERS,
+    Activation,
+    EncoderSettings,
+    Export,
+    ModelSettings,
+    Positive,
+    Schedule,
+)
+from gramvec_training.shared import Floats
+
+FilterSet = Literal["a", "b"]
 
 
+class CharCnnSettings(EncoderSettings):
+    """Convolutions over characters, the maximum over positions, and a layer.
+
+    filters: "a" is 175 each of 2, 3 and 4 characters, "b" 25, 50, 75, 100, 125 and 150 of 1 to 6 (Kim et al., 2015);
+    `scale` times as many of each. Without `layer` the filters' maxima are the vector. dropout: of what goes into it.
+    """
+
+    kind: Literal["char-cnn"] = "char-cnn"
+    reads_in_order: ClassVar[bool] = True
+    filters: FilterSet = "b"
+    scale: Positive = 1.0
+    filter_activation: Activation = "tanh"
+    layer: bool = True
+    activation: Activation = "tanh"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+    @property
+    def counts(self) -> tuple[tuple[int, int], ...]:
+        """Return (width in characters, number of filters) for each width."""
+        usual = {"a": ((2, 175), (3, 175), (4, 175)), "b": tuple((width, 25 * width) for width in range(1, 7))}
+        return tuple((width, max(1, round(count * self.scale))) for width, count in usual[self.filters])
+
+    def check(self, model: ModelSettings, learning: Schedule | None, export: Export) -> None:
+        """Raise ValueError where vectors that are the filters' maxima have another width."""
+        found = sum(count for _, count in self.counts)
+        if not self.layer and model.dimension != found:
+            raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
+
+
+@ENCODERS.register(CharCnnSettings)
 class CharCnn(Encoder):
     """f_k(x) = phi(b_k + max over places t of sum over j < w of e_(t+j) F_kj), g(x) = h(W f + b).
 
@@ -57,6 +106,10 @@ class CharCnn(Encoder):
         if self.layer is None or self.bias is None:
             return found
         return ACTIVATIONS[self.settings.activation](torch.addmm(self.bias, found, self.layer))  # [n, d]
+
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of convolutions as sums of products of rows and filters."""
+        return EncoderGraph(table, partial(_write_graph, encoder=self), sums=False, in_order=True)
 
 
 def _uniform(rows: int, columns: int, fans: int, generator: torch.Generator) -> Tensor:
@@ -119,3 +172,88 @@ class _Maxima(Function):
         for part in places.T:
             of_parts.scatter_add_(0, part[chosen], gradient)
         return of_parts, None, None
+
+
+def _write_graph(folder: Path, encoder: CharCnn, *, table: Floats, precision: Precision) -> Graph:
+    """Write model.onnx and model.onnx.data into `folder`; return the manifest's record of the graph.
+
+        products = table @ the filters' j-th character, at export                     float32[rows + 1, filters], j < w
+        sums     = products_0[ids at t] + products_1[ids at t + 1] + ...              float32[n, steps, filters]
+        maxima   = the largest of the places that the text has
+        vectors  = h(phi(maxima + bias) W + bias)
+
+    The operator Conv would do the same, from the rows: but onnxruntime cuts its sums by how many places there are, so
+    that a vector would depend on the longest text of the batch, and it multiplies where these look up.
+
+    The products are stored in place of the table and the filters: for the characters of a language one or two
+    megabytes.
+
+    Raises:
+        InputError: Another precision than float32.
+    """
+    if precision != "float32":
+        raise InputError(
+            f"a character CNN stores what its filters make of each character, in float32 and not in {precision}: there "
+            'are few characters; set export.precision = "float32"'
+        )
+    w, arrays = Writer(), encoder.arrays()
+    widest = max(wide for wide, _ in encoder.settings.counts)
+    write_lengths(w)
+    write_steps(w, "lengths", minimum=1)
+    w.constant("further", [widest - 1])
+    w.node("Add", ["longest", "further"], "columns")
+    w.constant("first", 0)
+    w.constant("by_one", 1)
+    w.node("Squeeze", ["columns"], "column_count")
+    w.node("Range", ["first", "column_count", "by_one"], "every_column")  # [steps + widest - 1]
+    w.node("Unsqueeze", ["lengths", "minus_one"], "lengths_down")  # [n, 1]
+    w.node("Unsqueeze", ["starts", "minus_one"], "starts_down")
+    w.node("Less", ["every_column", "lengths_down"], "inside")  # [n, steps + widest - 1]
+    w.node("Add", ["every_column", "starts_down"], "places")
+    w.node("Where", ["inside", "places", "row_count"], "places_or_end")
+    w.constant("nothing", [len(table)], np.int32)
+    w.node("Concat", ["ids", "nothing"], "ids_and_nothing", axis=0)
+    w.node("Gather", ["ids_and_nothing", "places_or_end"], "characters")  # [n, steps + widest - 1]
+    w.constant("across", [1])
+    w.constant("lowest", -3e38, np.float32)
+    maxima = [
+        _write_maxima(w, table, arrays[f"filters.{i}"], wide) for i, (wide, _) in enumerate(encoder.settings.counts)
+    ]
+    w.node("Concat", maxima, "maxima", axis=1)  # [n, filters]
+    w.weight("filter_bias", arrays["filter_bias"])
+    w.node("Add", ["maxima", "filter_bias"], "filters_biased")
+    phi = OPERATORS[encoder.settings.filter_activation]
+    if not encoder.settings.layer:
+        w.node(phi, ["filters_biased"], "vectors")
+    else:
+        w.node(phi, ["filters_biased"], "found")
+        layer = w.weight("layer", arrays["layer"])
+        w.node("MatMul", ["found", layer], "product")
+        w.node("Add", ["product", w.weight("bias", arrays["bias"])], "biased")
+        w.node(OPERATORS[encoder.settings.activation], ["biased"], "vectors")
+    w.save(folder / GRAPH, INPUTS, {"vectors": encoder.dimension})
+    last = encoder.settings.activation if encoder.settings.layer else encoder.settings.filter_activation
+    return record_graph(precision, "max", last)
+
+
+def _write_maxima(w: Writer, table: Floats, filters: Floats, wide: int) -> str:
+    """Add the largest sums of one width; return their name, float32[n, filters]."""
+    products = (table @ filters).reshape(len(table), wide, -1)
+    last = ""
+    for j in range(wide):
+        part = np.concatenate([products[:, j], np.zeros((1, products.shape[2]), np.float32)])
+        w.constant(f"from_{wide}_{j}", [j])
+        w.node("Add", ["longest", f"from_{wide}_{j}"], f"to_{wide}_{j}")
+        w.node("Slice", ["characters", f"from_{wide}_{j}", f"to_{wide}_{j}", "across"], f"characters_{wide}_{j}")
+        w.weight(f"products_{wide}_{j}", part)
+        found = w.node("Gather", [f"products_{wide}_{j}", f"characters_{wide}_{j}"], f"parts_{wide}_{j}")
+        last = w.node("Add", [last, found], f"sums_{wide}_{j}") if last else found
+    # Places where the filter ends within the text, or the first one.
+    w.constant(f"less_{wide}", [1 - wide])
+    w.constant(f"one_{wide}", [1])
+    w.node("Add", ["lengths_down", f"less_{wide}"], f"ends_{wide}")  # [n, 1]
+    w.node("Max", [f"ends_{wide}", f"one_{wide}"], f"counts_{wide}")
+    w.node("Less", ["steps", f"counts_{wide}"], f"known_{wide}")  # [n, steps]
+    w.node("Unsqueeze", [f"known_{wide}", "minus_one"], f"mask_{wide}")  # [n, steps, 1]
+    w.node("Where", [f"mask_{wide}", last, "lowest"], f"masked_{wide}")
+    return w.node("ReduceMax", [f"masked_{wide}", "across"], f"maxima_{wide}", keepdims=0)

@@ -8,14 +8,22 @@ one product over all steps at the end: `make bench PARTS=training` says what it 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from onnx import TensorProto
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from gramvec_training.encoders.base import LONGEST, Encoder, Steps, normal, project_rows
-from gramvec_training.sections import IrnnSettings, LstmSettings, RnnSettings
+from gramvec.bundle.manifest import GRAPH, Graph, Precision
+from gramvec.runtime.onnx_graph import Writer, write_rows
+from gramvec_training.encoders.base import LONGEST, Arrays, Encoder, EncoderGraph, Steps, normal, project_rows
+from gramvec_training.encoders.graphs import INPUTS, record_graph, write_lengths, write_steps
+from gramvec_training.sections import ENCODERS, EncoderSettings
+from gramvec_training.shared import Floats
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -170,9 +178,26 @@ class _Lstm(Function):
         return of_values, None, of_recurrent, torch.stack(of_peepholes), None, None
 
 
+class RnnSettings(EncoderSettings):
+    """Plain recurrent network over words or characters; the vector is its last state."""
+
+    kind: Literal["rnn"] = "rnn"
+    reads_in_order: ClassVar[bool] = True
+    activation: Literal["tanh", "linear", "relu"] = "tanh"
+
+
+class IrnnSettings(EncoderSettings):
+    """iRNN: linear, initialized at the identity, last state divided by the length; it starts as the average."""
+
+    kind: Literal["irnn"] = "irnn"
+    reads_in_order: ClassVar[bool] = True
+    keeps_width: ClassVar[bool] = True
+
+
 _HALF = 0.01  # of the uniform first values, the authors' library's
 
 
+@ENCODERS.register(RnnSettings, IrnnSettings)
 class Rnn(Encoder):
     """h_t = f(e_t W_x + h_(t-1) W_h + b), h_0 = 0, over the rows e_t of a text in their order; g(x) = h_n.
 
@@ -211,7 +236,20 @@ class Rnn(Encoder):
         last = steps.last_of(rnn(values, at, self.recurrent, steps.sizes, activation=self.activation))  # [n, d]
         return last / offsets.diff().clamp(min=1, max=LONGEST).unsqueeze(1) if self.averages else last
 
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a network that reads the rows in their order."""
+        return EncoderGraph(table, partial(_write_graph, encoder=self), sums=False, in_order=True)
 
+
+class LstmSettings(EncoderSettings):
+    """LSTM with peepholes (Gers et al., 2003) over words or characters, with or without an output gate."""
+
+    kind: Literal["lstm"] = "lstm"
+    reads_in_order: ClassVar[bool] = True
+    output_gate: bool = True
+
+
+@ENCODERS.register(LstmSettings)
 class Lstm(Encoder):
     """An LSTM with peepholes (Gers et al., 2003) over the rows e_t of a text in their order; g(x) = h_n.
 
@@ -241,3 +279,89 @@ class Lstm(Encoder):
         gated = self.settings.output_gate
         states = lstm(values, at, self.recurrent, self.peepholes, steps.sizes, output_gate=gated)  # [m, d]
         return steps.last_of(states)  # [n, d]
+
+    def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
+        """Return the graph of a network that reads the rows in their order."""
+        return EncoderGraph(table, partial(_write_graph, encoder=self), sums=False, in_order=True)
+
+
+_OPEN = 50.0  # the bias of an output gate that is not there: sigmoid(50) is 1 in float32
+
+
+def _write_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision: Precision) -> Graph:
+    """Write model.onnx and model.onnx.data into `folder`; return the manifest's record of the graph.
+
+        places  = starts + step where a text is long enough, else behind the end     int64[steps, n + 1]
+        rows    = table[(ids, 0)[places]]                                            float32[steps, n + 1, width]
+        vectors = the last states of LSTM or RNN, for so many steps as each text has
+
+    A text of no rows goes along (the + 1): of a single text onnxruntime's RNN takes the product of a vector and a
+    matrix, which adds in another order than that of two matrices, and a vector must not depend on its batch.
+
+    precision: of the table in the file; everything else is float32. int8 has one float32 scale a row.
+    """
+    w, d = Writer(), encoder.dimension
+    write_lengths(w)
+    w.constant("no_text", [0])
+    w.node("Concat", ["lengths", "no_text"], "lengths_and_none", axis=0)  # [n + 1]
+    w.node("Concat", ["starts", "no_text"], "starts_and_none", axis=0)
+    write_steps(w, "lengths_and_none", minimum=1)
+    w.node("Unsqueeze", ["steps", "minus_one"], "steps_down")  # [steps, 1]
+    w.node("Less", ["steps_down", "lengths_and_none"], "inside")  # [steps, n + 1]
+    w.node("Add", ["steps_down", "starts_and_none"], "places")
+    w.node("Where", ["inside", "places", "row_count"], "places_or_end")
+    w.constant("some_row", [0], np.int32)
+    w.node("Concat", ["ids", "some_row"], "ids_and_one", axis=0)  # what stands behind the end is never looked at
+    w.node("Gather", ["ids_and_one", "places_or_end"], "ids_in_step")
+    write_rows(w, "ids_in_step", precision, table)
+    w.node("Cast", ["lengths_and_none"], "lengths_narrow", to=TensorProto.INT32)
+
+    arrays = encoder.arrays()
+    if isinstance(encoder, Lstm):
+        names = _lstm_weights(w, arrays, output_gate=encoder.settings.output_gate)
+        w.node("LSTM", ["rows", *names, "lengths_narrow", "", "", "peepholes"], "last", "states", hidden_size=d)
+        activation = "tanh"
+    else:
+        names = _rnn_weights(w, arrays)
+        activation = encoder.activation
+        operator = {"linear": "Affine", "tanh": "Tanh", "relu": "Relu"}[activation]
+        scale = {"activation_alpha": [1.0], "activation_beta": [0.0]} if operator == "Affine" else {}
+        w.node(
+            "RNN", ["rows", *names, "lengths_narrow"], "last", "states", hidden_size=d, activations=[operator], **scale
+        )
+    w.node("Squeeze", ["last", "zero"], "last_flat")  # [n + 1, d]
+    averages = isinstance(encoder, Rnn) and encoder.averages
+    last = w.node("Slice", ["last_flat", "zero", "minus_one"], "last_of_texts" if averages else "vectors")
+    if averages:
+        w.constant("one", [1])
+        w.node("Max", ["lengths", "one"], "lengths_or_one")
+        w.node("Cast", ["lengths_or_one"], "lengths_float", to=TensorProto.FLOAT)
+        w.node("Unsqueeze", ["lengths_float", "minus_one"], "divisors")
+        w.node("Div", [last, "divisors"], "vectors")
+    w.save(folder / GRAPH, INPUTS, {"vectors": d})
+    return record_graph(precision, "last", activation)
+
+
+def _lstm_weights(w: Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str, str, str]:
+    """Add W, R, B and the peepholes in the operator's order: input gate, output gate, forget gate, candidate."""
+    d = arrays["recurrent"].shape[0]
+
+    def in_order(blocks: Floats, absent: float) -> Floats:
+        found = np.split(blocks, blocks.shape[-1] // d, axis=-1)
+        gate = found[3] if output_gate else np.full_like(found[0], absent)
+        return np.concatenate([found[0], gate, found[1], found[2]], axis=-1)
+
+    peepholes = arrays["peepholes"]
+    into_output = peepholes[2] if output_gate else np.zeros(d, np.float32)
+    w.weight("inputs", in_order(arrays["inputs"], 0).T[np.newaxis])
+    w.weight("recurrent", in_order(arrays["recurrent"], 0).T[np.newaxis])
+    w.weight("bias", np.concatenate([in_order(arrays["bias"], _OPEN), np.zeros(4 * d, np.float32)])[np.newaxis])
+    w.weight("peepholes", np.concatenate([peepholes[0], into_output, peepholes[1]])[np.newaxis])
+    return "inputs", "recurrent", "bias"
+
+
+def _rnn_weights(w: Writer, arrays: Arrays) -> tuple[str, str, str]:
+    w.weight("inputs", arrays["inputs"].T[np.newaxis])
+    w.weight("recurrent", arrays["recurrent"].T[np.newaxis])
+    w.weight("bias", np.concatenate([arrays["bias"], np.zeros_like(arrays["bias"])])[np.newaxis])
+    return "inputs", "recurrent", "bias"

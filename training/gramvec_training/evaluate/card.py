@@ -17,74 +17,7 @@ from gramvec.explain.neighbors import nearest_words_of
 from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluate.report import markdown_table, number, share
 from gramvec_training.evaluate.similarity import PHRASES, WORDS, SimilaritySet
-
-SYSTEMS = {
-    "charagram-phrase": "Character n-grams, summed (CHARAGRAM-PHRASE, Wieting et al., 2016).",
-    "charagram-2-layer": "Character n-grams, summed, and a second layer (CHARAGRAM, Wieting et al., 2016).",
-    "paragram-phrase": "Averaged word vectors (PARAGRAM-PHRASE, Wieting et al., 2016).",
-    "paragram-projection": "Averaged word vectors and one layer (PP-proj, Wieting et al., 2016).",
-    "dan": "Averaged word vectors and layers above them (deep averaging network, Iyyer et al., 2015).",
-    "rnn": "Words read in their order by a plain recurrent network (RNN, Wieting et al., 2016).",
-    "irnn": "Words read in their order by a linear recurrent network that began as the average (iRNN, Wieting et al., "
-    "2016).",
-    "lstm": "Words read in their order by an LSTM with peepholes (Gers et al., 2003; Wieting et al., 2016).",
-    "charlstm": "Characters read in their order by an LSTM with peepholes (charLSTM, Wieting et al., 2016).",
-    "charcnn": "Convolutions over characters, and their largest values (charCNN, Wieting et al., 2016).",
-    "gramvec": "Character n-grams and whole words in one table, summed; learned from a transformer's vectors.",
-    "sif": "Averaged word vectors, weighted by rarity, less their common component (SIF, Arora et al., 2017).",
-}
-LIMITS = {
-    "charagram-phrase": [
-        "The order of words hardly counts: only n-grams that cross a space see it.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-        "Words that look alike are drawn together even where they mean different things, unless training held them "
-        "apart.",
-        "Long texts add up many n-grams and saturate; it is made for phrases and sentences.",
-    ],
-    "paragram-phrase": [
-        "The order of words does not count: the same words in any order have the same vector.",
-        "All words outside the vocabulary share one vector, so misspelt and rare words lose their meaning.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-    ],
-    "gramvec": [
-        "The order of words hardly counts: only n-grams that cross a space see it.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-        "It knows what its teacher knows, and inherits the teacher's mistakes and biases.",
-        "Long texts are a plain sum of many features; it is made for phrases and sentences.",
-    ],
-    "sif": [
-        "The order of words does not count: the same words in any order have the same vector.",
-        "Words outside the vocabulary are skipped; a text of such words alone is a zero vector, similar to nothing.",
-        "The common component is that of the sentences named above; text of a quite different kind gains less.",
-        "Negation and numbers change a vector little: a sentence and its denial are close.",
-    ],
-}
-_IN_ORDER = [
-    "It goes from step to step, so it is many times slower than a sum of rows.",
-    "Texts much longer than those it was trained on are read to their end, and what stood first counts little.",
-    "Negation and numbers change a vector little, unless training held such texts apart.",
-]
-_UNKNOWN_WORDS = LIMITS["paragram-phrase"][1]
-_SPELLING = "Words that are spelt alike are drawn together; a character that was not in the training texts is left out."
-LIMITS |= {
-    "charagram-2-layer": LIMITS["charagram-phrase"],
-    "paragram-projection": LIMITS["paragram-phrase"],
-    "dan": LIMITS["paragram-phrase"],
-    "rnn": [_UNKNOWN_WORDS, *_IN_ORDER],
-    "irnn": [_UNKNOWN_WORDS, *_IN_ORDER],
-    "lstm": [_UNKNOWN_WORDS, *_IN_ORDER],
-    "charlstm": [_SPELLING, *_IN_ORDER],
-    "charcnn": [
-        _SPELLING,
-        "Where in a text something stands does not count, only that it is there.",
-        "Long texts saturate: each filter keeps its largest value alone.",
-    ],
-}
-PAPER_CONFIGS = {
-    "charagram-phrase": "charagram-phrase-paper",
-    "paragram-phrase": "paragram-phrase-paper",
-    "sif": "sif-paper",
-}
+from gramvec_training.systems import System, find_system
 
 
 def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
@@ -93,7 +26,7 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
     `record` is a run's; with its key `evaluation` (see bundle_card.assess) every figure is of the finished bundle,
     else the scores are those that the trainer computed. `table_bytes` is the size of the stored table.
     """
-    kind = str(record["kind"])
+    system = find_system(str(record["kind"]))
     evaluation = record.get("evaluation")
     dimension = record.get("dimension") or record["config"]["model"]["dimension"]
     size = f"a table of {table_bytes / 1e6:.1f} MB"
@@ -101,9 +34,8 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
         size += f", {evaluation['bytes'] / 1e6:.1f} MB in all to serve it"
     parts = [
         f"# {name}",
-        f"{SYSTEMS[kind]} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, "
-        f"{size}.",
-        *_not_the_papers(record),
+        f"{system.about} English, lower-cased, {dimension} dimensions, {record['rows']:,} rows in {precision}, {size}.",
+        *_not_the_papers(record, system),
         "Made by gramvec-train; manifest.json beside this file holds the settings in full.",
         *_scores(record.get("scores") if evaluation is None else evaluation, of_bundle=evaluation is not None),
         *(_typos(evaluation, name) if evaluation and evaluation.get("typos") else []),
@@ -112,22 +44,21 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
         "## How it was made",
         *_recipe(record),
         "## What it is bad at",
-        "\n".join(f"- {line}" for line in [*LIMITS[kind], "English alone: other languages were not trained on."]),
+        "\n".join(f"- {line}" for line in [*system.limits, "English alone: other languages were not trained on."]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _not_the_papers(record: Mapping[str, Any]) -> list[str]:
+def _not_the_papers(record: Mapping[str, Any], system: System) -> list[str]:
     """Return a note where a system was trained otherwise than in its paper, with the paper's config."""
-    kind = str(record["kind"])
     taught = record.get("teacher") or (record.get("vectors") or {}).get("teacher")
-    if not taught or kind not in PAPER_CONFIGS:
+    if not taught or system.paper_config is None:
         return []
-    what = "word vectors" if kind == "sif" else "weights"
+    what = "word vectors" if record["kind"] == "sif" else "weights"
     return [
         f"The architecture is the paper's. The {what} are not: they were learned from a teacher, {taught['model']}, so "
         "these scores stand for this model and not for the paper's. The paper's own training is one command, on the "
-        f"paper's data: `gramvec-train fit training/configs/{PAPER_CONFIGS[kind]}.toml`."
+        f"paper's data: `gramvec-train fit training/configs/{system.paper_config}.toml`."
     ]
 
 

@@ -34,9 +34,9 @@ from gramvec.text.memo import Memo, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Counts, RepeatedParts
-from gramvec_training.encoders.base import Encoder
+from gramvec_training.encoders.base import Encoder, EncoderGraph
 from gramvec_training.encoders.build import encoder_function
-from gramvec_training.export.sequence_graph import Graphed, graph_encoder
+from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.shared import Floats
 
 
@@ -273,7 +273,7 @@ def export_bundle(
 
 
 def _run_in_float32(
-    featurizer: Featurizer, texts: Sequence[str], parts: Graphed, table: Floats, dimension: int
+    featurizer: Featurizer, texts: Sequence[str], parts: EncoderGraph, table: Floats, dimension: int
 ) -> Floats:
     if not len(texts):
         return np.zeros((0, dimension), np.float32)

@@ -29,10 +29,10 @@ from gramvec_training.config import Config
 from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
 from gramvec_training.encoders.build import encoder_function, restore_encoder
+from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.evaluate.card import write_card
 from gramvec_training.export.adapt import scale_rows, whitening_transform
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
-from gramvec_training.export.sequence_graph import graph_encoder
 from gramvec_training.sections import Export, Precision
 from gramvec_training.shared import write_atomically
 
