@@ -34,7 +34,8 @@ from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.pairs.model import PairModel
 from gramvec.report.records import Pair
 from gramvec.review.answers_file import AnswersFile
-from gramvec.review.session import Learned, ReviewSession
+from gramvec.review.pair_questions import Learned, PairQuestions
+from gramvec.review.session import ReviewSession
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
 from gramvec_training.evaluate.matching import f1_at
 from gramvec_training.runs.pair_model import learn
@@ -77,7 +78,7 @@ class LabeledPool:
 
 
 class PoolReview:
-    """Review of some labeled pairs, as `ReviewJob`."""
+    """Review of some labeled pairs, as `PairJob`."""
 
     title, question, unit = "", "", "pairs"
     columns: tuple[str, ...] = ("left", "right", "match")
@@ -128,7 +129,7 @@ def ask(pool: LabeledPool, labels: PairLabels) -> Iterator[PairLabels]:
     """Yield the answers of a review when they are as many as each of COUNTS."""
     job = PoolReview(pool, labels)
     with tempfile.TemporaryDirectory() as folder:
-        session = ReviewSession(job, AnswersFile(Path(folder, "labels.csv"), job.columns))
+        session = ReviewSession(PairQuestions(job), AnswersFile(Path(folder, "labels.csv"), job.columns))
         asked: list[int] = []
         for count in COUNTS:
             while len(asked) < count and (question := session.state()["question"]) is not None:

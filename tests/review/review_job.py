@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gramvec.report import Pair, ValuePair
-from gramvec.review.session import Learned
+from gramvec.review.pair_questions import Learned
 
 
 class NumberJob:

@@ -8,8 +8,9 @@ from review_job import NumberJob
 
 from gramvec.errors import InputError
 from gramvec.review.answers_file import AnswersFile
+from gramvec.review.pair_questions import MIN_OF_EACH, Learned, PairQuestions
 from gramvec.review.proposals import BATCH, propose
-from gramvec.review.session import MIN_OF_EACH, ReviewSession
+from gramvec.review.session import ReviewSession
 
 
 @pytest.fixture
@@ -17,19 +18,19 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "labels.csv"
 
 
-def session_of(path: Path, job: NumberJob | None = None) -> ReviewSession:
+def session_of(path: Path, job: NumberJob | None = None) -> ReviewSession[Learned]:
     job = job or NumberJob()
-    return ReviewSession(job, AnswersFile(path, job.columns))
+    return ReviewSession(PairQuestions(job), AnswersFile(path, job.columns))
 
 
-def answer_truly(session: ReviewSession, answers: int) -> list[int]:
+def answer_truly(session: ReviewSession[Learned], answers: int) -> list[int]:
     asked = []
     for _ in range(answers):
         question = session.state()["question"]
         if question is None:
             break
         asked.append(question["id"])
-        session.answer(question["id"], "yes" if session.job.truth(question["id"]) else "no")
+        session.answer(question["id"], "yes" if session.subject.job.truth(question["id"]) else "no")
     return asked
 
 
@@ -57,8 +58,8 @@ def test_it_learns_after_five_of_each_kind_and_again_after_ten_more(path: Path):
     session.wait_for_learning()
     state = session.state()
     assert state["yes"] + state["no"] == 60
-    assert min(session.job.learned) >= 2 * MIN_OF_EACH
-    assert state["rounds"] == len(session.job.learned) >= 2
+    assert min(session.subject.job.learned) >= 2 * MIN_OF_EACH
+    assert state["rounds"] == len(session.subject.job.learned) >= 2
     assert state["problem"] == ""
     session.close()
 
@@ -69,7 +70,7 @@ def test_a_kill_loses_nothing(path: Path):
     first._file.close()  # as a kill leaves it
     again = session_of(path)
     assert (again.state()["yes"] + again.state()["no"]) == 7
-    assert again.state()["can_undo"] is False or again.state()["yes"] >= 0
+    assert again.state()["can_undo"] is False
     assert not set(answer_truly(again, 20)) & set(asked)
     again.close()
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import GramvecError, InputError
 from gramvec.report.page import render
-from gramvec.review.session import Answer, ReviewSession
+from gramvec.review.session import ReviewSession
 
 HOST = "127.0.0.1"
 MAX_BODY_BYTES = 10_000
+MAX_ANSWER = 1_000  # characters
 HEADERS = {"cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
 
 
@@ -27,10 +28,12 @@ class ReviewAnswer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     id: int
-    answer: Answer
+    answer: Annotated[str, Field(max_length=MAX_ANSWER)]
 
 
-def create_review_app(session: ReviewSession, token: str, on_finished: Callable[[], None] = lambda: None) -> FastAPI:
+def create_review_app(
+    session: ReviewSession[Any], token: str, on_finished: Callable[[], None] = lambda: None
+) -> FastAPI:
     """Return the application: the page at /TOKEN/, and what it asks below it.
 
     Args:
@@ -44,9 +47,9 @@ def create_review_app(session: ReviewSession, token: str, on_finished: Callable[
     @router.get("/")
     def show_page() -> HTMLResponse:
         """Return the page."""
-        job = session.job
-        data = orjson.dumps({"title": job.title, "question": job.question, "unit": job.unit})
-        return HTMLResponse(render(job.title, data, page_script="review.js", connect="'self'"), headers=HEADERS)
+        subject = session.subject
+        data = orjson.dumps({"title": subject.title, "question": subject.question, "kind": subject.kind})
+        return HTMLResponse(render(subject.title, data, page_script="review.js", connect="'self'"), headers=HEADERS)
 
     @router.get("/state")
     def read_state() -> Response:
@@ -120,7 +123,7 @@ class ReviewServer:
         InputError: the port is taken.
     """
 
-    def __init__(self, session: ReviewSession, port: int = 0) -> None:
+    def __init__(self, session: ReviewSession[Any], port: int = 0) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

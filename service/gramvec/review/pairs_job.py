@@ -18,7 +18,7 @@ from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.matching.nearest import Matches, taken
 from gramvec.matching.report import show_pair
 from gramvec.report.records import Pair
-from gramvec.review.session import Learned
+from gramvec.review.pair_questions import Learned
 
 Ids = tuple[Sequence[str], Sequence[str]]
 
@@ -42,7 +42,7 @@ class PairTables(NamedTuple):
 
 
 class PairReview:
-    """Subject of a review of pairs of rows.
+    """Pairs of the rows of tables, for a review.
 
     Args:
         title: the page's title.

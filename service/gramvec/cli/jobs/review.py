@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -31,6 +32,7 @@ from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import PairLabels
 from gramvec.review.answers_file import AnswersFile
+from gramvec.review.pair_questions import PairQuestions
 from gramvec.review.pairs_job import PairReview, PairTables
 from gramvec.review.session import ReviewSession
 from gramvec.tables.columns import OnError
@@ -118,7 +120,7 @@ def review_command(
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
         job = PairReview(title, tables, write, threads=threads or cores(), watch=bars.watch)
-        _serve(ReviewSession(job, answers), port, labels)
+        _serve(ReviewSession(PairQuestions(job), answers), port, labels)
 
 
 def _check_columns(on: ComparedColumns) -> ComparedColumns:
@@ -172,7 +174,7 @@ def _write_matches(
     return [*sentences, *messages, f"{output} has the matches. The command that repeats this: {repeated}"]
 
 
-def _serve(session: ReviewSession, port: int, labels: Path) -> None:
+def _serve(session: ReviewSession[Any], port: int, labels: Path) -> None:
     """Show the page until the review is finished, then print what it wrote."""
     from gramvec.review.app import ReviewServer  # FastAPI takes half a second to import
 
