@@ -1,0 +1,1 @@
+"""The command `gramvec review`: pairs of rows, and labels of texts."""
