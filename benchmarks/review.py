@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.match import Tables, find_tables
+from benchmarks.review_labels import print_label_figures
 from gramvec.errors import InputError
 from gramvec.matching import match_tables
 from gramvec.matching.features import TablePair
@@ -168,8 +169,9 @@ def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--rounds", type=click.IntRange(min=1), default=2, show_default=True)
-def main(folder: Path, rounds: int) -> None:
-    """Print F1 after 25, 50 and 100 answers of a review, and after as many random labels."""
+@click.option("--label-rounds", type=click.IntRange(min=1), default=5, show_default=True)
+def main(folder: Path, rounds: int, label_rounds: int) -> None:
+    """Print F1 after 25, 50 and 100 answers about pairs, and after as many random labels; then accuracy of labels."""
     head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")]
     click.echo(f"{'F1, %':<16}{'no labels':>10}" + "".join(f"{name:>12}" for name in head))
     rows = []
@@ -180,6 +182,8 @@ def main(folder: Path, rounds: int) -> None:
         rows.append([none, *(value for both in zip(active, chance, strict=True) for value in both)])
         _print_row(tables.one.name, rows[-1])
     _print_row("mean", np.mean(rows, axis=0).tolist())
+    click.echo()
+    print_label_figures(folder / "classification", COUNTS, label_rounds)
 
 
 def _print_row(name: str, values: list[float]) -> None:

@@ -1,4 +1,4 @@
-// The page of a review: one question at a time, by keyboard or by button.
+// The page of a review: one question at a time, by keyboard or by button. Questions are about pairs or about labels.
 "use strict";
 
 const review = JSON.parse(document.getElementById("data").textContent);
@@ -31,51 +31,107 @@ const button = (name, label, key, action) => {
   element.addEventListener("click", action);
   return element;
 };
-const yes = button("yes", "Yes", "y", () => reply("yes"));
-const no = button("no", "No", "n", () => reply("no"));
-const unsure = button("", "Not sure", "u", () => reply("unsure"));
-const undo = button("", "Undo", "z", () => ask("undo", {}));
+const undo = button("", "Undo", review.kind === "pairs" ? "z" : "u", () => ask("undo", {}));
 const finish = button("", "Finish and write", "f", () => ask("finish", {}));
 const fault = make("p", { class: "fault", role: "alert" });
 const question = make("div", { "aria-live": "polite" }), progress = make("div"), figure = make("div");
 
-function share(name, value) {
-  return make("li", {}, make("b", {}, percent(value.value)), ` ${name} (${percent(value.lower)} to ${percent(value.upper)})`);
+const count = (number, name) => make("li", {}, make("b", {}, grouped(number)), ` ${name}`);
+const rounds = () => `Learned ${current.rounds} ${current.rounds === 1 ? "time" : "times"} from the answers.`;
+
+// Each kind has its answers, the keys that give them, what it shows of a question, and what it counts.
+function pairQuestions() {
+  const yes = button("yes", "Yes", "y", () => reply("yes"));
+  const no = button("no", "No", "n", () => reply("no"));
+  const unsure = button("", "Not sure", "u", () => reply("unsure"));
+  const share = (name, value) =>
+    make("li", {}, make("b", {}, percent(value.value)), ` ${name} (${percent(value.lower)} to ${percent(value.upper)})`);
+  return {
+    answers: () => [yes, no, unsure], controls: make("div", { class: "row" }, yes, no, unsure, undo), above: LEGEND(),
+    show: ({ pair }) => make("div", {}, make("p", { class: "soft" }, `Score ${pair.score.toFixed(3)}`), columnsOf(pair)),
+    counts: () => [count(current.yes, "yes"), count(current.no, "no"), count(current.unsure, "not sure"),
+      current.estimate && share("precision", current.estimate.precision),
+      current.estimate && share("recall", current.estimate.recall)],
+    status: () => current.rounds ? rounds() : "After five answers of each kind it is learned from them.",
+    note: "The intervals hold nine in ten. Each answer is on disk before the next question is shown.",
+  };
 }
 
+function labelQuestions() {
+  let choices = [];
+  const unsure = button("", "Not sure", "s", () => reply(""));
+  const field = make("input", { type: "text", id: "typed", list: "labels", autocomplete: "off", maxlength: 900, spellcheck: "false" });
+  const known = make("datalist", { id: "labels" });
+  const group = make("div", { class: "choices", role: "group", "aria-label": "Labels" });
+  const other = button("", "Another label", "t", () => field.focus());
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") field.blur();
+    if (event.key !== "Enter" || busy || !field.value.trim()) return;
+    event.preventDefault();
+    reply(field.value);
+    field.value = "";
+    field.blur();
+  });
+  const choice = ({ label, score }, at) => {
+    const element = button("choice", label, String(at + 1), () => reply(label));
+    element.prepend(make("span", { class: "share" }, percent(score)), " ");
+    element.style.setProperty("--share", percent(score).replace(" ", ""));
+    return element;
+  };
+  return {
+    answers: () => [...choices, unsure, other], above: "",
+    controls: make("div", {}, group, make("div", { class: "row" }, other,
+      make("label", { for: "typed", class: "hidden" }, "Another label"), field, known, unsure, undo)),
+    show: ({ text, choices: offered }) => {
+      choices = offered.map(choice);
+      group.replaceChildren(...choices);
+      return make("p", { class: "text", dir: "auto" }, text);
+    },
+    counts: () => {
+      known.replaceChildren(...current.labels.map((label) => make("option", { value: label })));
+      const texts = current.scores.counts.reduce((sum, one) => sum + one, 0);
+      return [count(current.answers, "labels"), count(current.unsure, "not sure"), count(current.known, `of ${grouped(texts)} texts are known`)];
+    },
+    status: () => {
+      if (!current.rounds) return "After ten answers a head is learned from them.";
+      const [first, learned] = current.right.map(percent);
+      return `${rounds()} Of the answers here the first head has ${first} right and the learned head ${learned}, each left out; `
+        + `what is shown is the ${current.is_first ? "first" : "learned"} head's.`;
+    },
+    note: "The histogram is of the best labels. Each answer is on disk before the next text is shown.",
+  };
+}
+
+const kind = review.kind === "pairs" ? pairQuestions() : labelQuestions();
+
 function update() {
-  for (const one of [yes, no, unsure]) one.disabled = busy || !current || !current.question || !!current.finished;
+  if (current && !busy) {
+    question.replaceChildren(current.finished
+      ? make("div", {}, make("h2", {}, "Finished"), ...current.finished.map((line) => make("p", {}, line)))
+      : current.question ? kind.show(current.question) : make("p", {}, "Everything is answered."));
+    progress.replaceChildren(make("ul", { class: "counts" }, ...kind.counts().filter((one) => one)),
+      make("p", { class: "soft", role: "status" }, current.problem || (current.learning ? "Learning from the answers …" : kind.status())));
+    figure.replaceChildren(histogram(current.scores, current.scores.threshold));
+  }
+  for (const one of kind.answers()) one.disabled = busy || !current || !current.question || !!current.finished;
   undo.disabled = busy || !current || !current.can_undo || !!current.finished;
   finish.disabled = busy || !current || !!current.finished;
-  if (!current) return;
-  question.replaceChildren(current.finished
-    ? make("div", {}, make("h2", {}, "Finished"), ...current.finished.map((line) => make("p", {}, line)))
-    : current.question
-      ? make("div", {}, make("p", { class: "soft" }, `Score ${current.question.pair.score.toFixed(3)}`), columnsOf(current.question.pair))
-      : make("p", {}, "Everything is answered."));
-  const estimate = current.estimate;
-  progress.replaceChildren(make("ul", { class: "counts" },
-    make("li", {}, make("b", {}, grouped(current.yes)), " yes"), make("li", {}, make("b", {}, grouped(current.no)), " no"),
-    make("li", {}, make("b", {}, grouped(current.unsure)), " not sure"),
-    estimate && share("precision", estimate.precision), estimate && share("recall", estimate.recall)),
-  make("p", { class: "soft", role: "status" }, current.problem || (current.learning ? "Learning from the answers …"
-    : current.rounds ? `Learned ${current.rounds} ${current.rounds === 1 ? "time" : "times"} from the answers.`
-      : "After five answers of each kind it is learned from them.")));
-  figure.replaceChildren(histogram(current.scores, current.scores.threshold));
 }
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  const action = { y: yes, n: no, u: unsure, z: undo, f: finish }[event.key.toLowerCase()];
+  if (event.target instanceof HTMLInputElement) return;
+  const pressed = event.key.toLowerCase();
+  const action = [...kind.answers(), undo, finish].find((one) => one.getAttribute("aria-keyshortcuts") === pressed);
   if (action && !action.disabled) { event.preventDefault(); action.click(); }
 });
 
 page.replaceChildren(
   make("header", {}, make("h1", {}, review.title)),
-  make("section", { "aria-labelledby": "question" }, make("h2", { id: "question" }, review.question), LEGEND(), question,
-    make("div", { class: "row" }, yes, no, unsure, undo), fault),
+  make("section", { "aria-labelledby": "question" }, make("h2", { id: "question" }, review.question), kind.above, question,
+    kind.controls, fault),
   make("section", { "aria-labelledby": "progress" }, make("h2", { id: "progress" }, "So far"), progress, figure,
-    make("p", { class: "soft" }, "The intervals hold nine in ten. Each answer is on disk before the next question is shown."),
+    make("p", { class: "soft" }, kind.note),
     make("div", { class: "row" }, finish)));
 ask("state").then(() => { document.body.dataset.ready = "true"; });
 setInterval(() => { if (current && current.learning && !busy) ask("state"); }, 1500);

@@ -1,19 +1,15 @@
-"""`gramvec review`: a person answers pairs in a browser, and a matcher learns from the answers."""
+"""`gramvec review`: a person answers questions in a browser, and a matcher or a head learns from the answers."""
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from gramvec.bulk.embed_file import COLUMN, cores
-from gramvec.cli.jobs.embed import STOPPED, on_error_option, overwrite_option, threads_option
+from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
 from gramvec.cli.jobs.match_inputs import (
     TABLE,
     ComparedColumns,
@@ -25,7 +21,9 @@ from gramvec.cli.jobs.match_inputs import (
     split_names,
     table_options,
 )
-from gramvec.cli.options import Bars, printable
+from gramvec.cli.options import Bars
+from gramvec.cli.review.labels import review_labels
+from gramvec.cli.review.run import run_command, serve_review
 from gramvec.errors import InputError, import_extra
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
@@ -42,16 +40,20 @@ from gramvec.tables.staging import check_no_input, check_outputs, check_place
 
 # Options that are not those of `gramvec match`, or are given to it by what the answers allow.
 OWN = {"left", "right", "labels", "output", "save_matcher", "port"}
+OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id_column": "--id", "save_matcher": "--save-matcher"}
+MATCHES, REVIEWED = Path("matches.csv"), Path("reviewed.head")
 PATH = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command("review", short_help="Answer pairs of rows in a browser; it learns.")
+@click.command("review", short_help="Answer questions in a browser; it learns.")
 @click.argument("left", type=TABLE)
 @click.argument("right", type=TABLE, required=False)
 @on_option
+@click.option("--head", type=TABLE, metavar="HEAD", help="Ask which label of this head the texts of LEFT have.")
+@click.option("--column", metavar="COLUMN", help=f"With --head: which column is the text.  [{COLUMN}]")
 @click.option("--labels", type=PATH, default="labels.csv", show_default=True,
-              help="The answers, as gramvec match --labels reads them; those that it has already count.")  # fmt: skip
-@click.option("-o", "--output", type=PATH, default="matches.csv", show_default=True, help="What finish writes.")
+              help="The answers, as match --labels or classify fit reads them; earlier ones count.")  # fmt: skip
+@click.option("-o", "--output", type=PATH, help=f"What finish writes.  [{MATCHES}; with --head, {REVIEWED}]")
 @click.option("--save-matcher", type=PATH, default="matcher.json", show_default=True, help="What the answers taught.")
 @block_option
 @id_option
@@ -64,8 +66,10 @@ def review_command(
     left: Path,
     right: Path | None,
     on: ComparedColumns,
+    head: Path | None,
+    column: str | None,
     labels: Path,
-    output: Path,
+    output: Path | None,
     save_matcher: Path,
     block: str | None,
     id_column: str | None,
@@ -75,7 +79,7 @@ def review_command(
     overwrite: bool,
     threads: int | None,
 ) -> None:
-    """Ask whether pairs of rows are the same thing, one after the other, on a page in the browser.
+    """Ask whether pairs of rows are the same thing, or which label a text has, on a page in the browser.
 
     The pairs are those that teach most: y, n or u (not sure) answers, z takes an answer back, f finishes. Each answer
     is on disk before the next pair is shown. After five answers of each kind a matcher learns from them in the
@@ -83,24 +87,29 @@ def review_command(
     Without RIGHT, rows of LEFT are compared with each other. The page is for this machine alone: it is at 127.0.0.1,
     and its address has a secret. Needs scikit-learn and FastAPI: pip install 'gramvec[labels,serve]'.
 
+    With --head the rows of LEFT are texts: a digit chooses one of the head's best labels, t types one, s is not sure, u
+    takes an answer back. The labels of other texts that --labels has are learned from, too. Finishing writes a head.
+
     \b
     Examples:
       gramvec review ours.csv theirs.csv --on name
       gramvec review customers.csv --on name --on city --labels answers.csv -o duplicates.csv
+      gramvec review tickets.csv --head topics.head --column subject --labels topics.csv
     """  # noqa: D301 - click takes the character, not its escape
-    other = right or left
-    if output == STDIN:
-        raise click.UsageError("-o - is standard output; a review writes its matches to a file")
-    form_to_write(output, TABLE_FORMS)
-    check_place(labels)
-    check_no_input(labels, [left, other])
-    check_outputs(output, save_matcher, inputs=[left, other, labels], overwrite=overwrite)
-    if labels.absolute() in (output.absolute(), save_matcher.absolute()):
-        raise InputError(f"{labels}: is named as two outputs; give each a file of its own")
-    if labels.suffix.lower() != ".csv":
-        raise InputError(f"{labels}: answers are CSV; name a file that ends in .csv")
-    scikit_learn("ensemble")  # a missing library is reported before the work
     import_extra("fastapi", "serve", "a review")
+    if head is not None:
+        _check_head_options()
+        output = output or REVIEWED
+        _check_files(labels, [left, head], [output], overwrite=overwrite)
+        review_labels(left, head, labels, output, column=column or COLUMN, form=formats.of(0, left), on_error=on_error,
+                      overwrite=overwrite, port=port)  # fmt: skip
+        return
+    if column is not None:
+        raise click.UsageError("--column: names the texts of --head; compared columns are named with --on")
+    other, output = right or left, output or MATCHES
+    _check_files(labels, [left, other], [output, save_matcher], overwrite=overwrite)
+    form_to_write(output, TABLE_FORMS)
+    scikit_learn("ensemble")  # a missing library is reported before the work
     columns = _check_columns(on)
     blocks = split_names("--block", block) if block else None
     ids = split_names("--id", id_column) if id_column else (None, None)
@@ -120,7 +129,28 @@ def review_command(
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
         job = PairReview(title, tables, write, threads=threads or cores(), watch=bars.watch)
-        _serve(ReviewSession(PairQuestions(job), answers), port, labels)
+        serve_review(ReviewSession(PairQuestions(job), answers), port, labels)
+
+
+def _check_head_options() -> None:
+    """Raise UsageError for an option that only pairs have."""
+    context = click.get_current_context()
+    for name, option in OF_PAIRS.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and context.params[name]:
+            raise click.UsageError(f"{option}: belongs to a review of pairs; leave it out, or leave out --head")
+
+
+def _check_files(labels: Path, inputs: list[Path], outputs: list[Path], *, overwrite: bool) -> None:
+    """Raise InputError where the answers or the outputs cannot be written, or would replace one another."""
+    if STDIN in outputs:
+        raise click.UsageError("-o - is standard output; a review writes its matches to a file")
+    check_place(labels)
+    check_no_input(labels, inputs)
+    check_outputs(*outputs, inputs=[*inputs, labels], overwrite=overwrite)
+    if labels.absolute() in [output.absolute() for output in outputs]:
+        raise InputError(f"{labels}: is named as two outputs; give each a file of its own")
+    if labels.suffix.lower() != ".csv":
+        raise InputError(f"{labels}: answers are CSV; name a file that ends in .csv")
 
 
 def _check_columns(on: ComparedColumns) -> ComparedColumns:
@@ -164,27 +194,5 @@ def _write_matches(
         arguments += ["--labels", str(labels), "--save-matcher", str(save_matcher)]
     except InputError as error:
         sentences.append(f"Matches are written without them, by the pair model: {error}.")
-    # A process of its own: what is written is what the command writes when somebody repeats it.
-    command = [sys.executable, "-m", "gramvec", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")  # noqa: S603 - ours
-    messages = done.stderr.strip().splitlines()
-    if done.returncode:
-        raise InputError(messages[-1].removeprefix("Error: ") if messages else "gramvec match was stopped")
-    repeated = shlex.join(["gramvec", *arguments])
+    messages, repeated = run_command(arguments)
     return [*sentences, *messages, f"{output} has the matches. The command that repeats this: {repeated}"]
-
-
-def _serve(session: ReviewSession[Any], port: int, labels: Path) -> None:
-    """Show the page until the review is finished, then print what it wrote."""
-    from gramvec.review.app import ReviewServer  # FastAPI takes half a second to import
-
-    with closing(session):
-        server = ReviewServer(session, port)
-        with suppress(KeyboardInterrupt):
-            click.echo(f"Open {server.address} in a browser of this machine. Control-C stops; answers stay.", err=True)
-            server.run()
-        if session.finished is None:
-            click.echo(f"stopped; the answers are in {labels}: the same command goes on with them", err=True)
-            sys.exit(STOPPED)
-        for sentence in session.finished:
-            click.echo(printable(sentence))
