@@ -19,7 +19,7 @@ from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.trainer import Trainer
-from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
+from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
 from gramvec_training.sections import BagSettings
 
 BATCH = 100
@@ -39,7 +39,7 @@ def run(setting: Setting) -> Part:
     batch_pairs = max(1, min(BATCH, pairs // 3))  # two whole batches an epoch at least
     settings = Training(batch=batch_pairs, steps=1_000_000)
     encoder = _encoder(len(vocabulary))
-    objective = PairObjective(encoder, corpus, Mixture([source], 1), settings)
+    objective = MarginObjective(encoder, corpus, Mixture([source], 1), settings)
     lazy = Trainer(encoder, objective, torch.device("cpu"))
     dense = _encoder(len(vocabulary))
     adam = torch.optim.Adam(dense.parameters(), lr=settings.rate)

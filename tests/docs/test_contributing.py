@@ -189,3 +189,12 @@ def test_an_encoder(tmp_path: Path) -> None:
     config = tmp_path / "training" / "configs" / "scaled.toml"
     config.write_text(config.read_text().replace("begin = 0.5", "bigin = 0.5"))
     assert "the key bigin is not known here" in copy.refusal("fit", config, "--data", tmp_path)
+
+
+def test_an_objective(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "An objective")
+    copy.write_blocks()
+    assert copy.shell().endswith("Objective softmax, temperature 0.05\n")
+    config = tmp_path / "training" / "configs" / "softmax.toml"
+    config.write_text(config.read_text().replace("steps = 20", "steps = 20\nmargin = 0.3"))
+    assert "training.margin belongs to the margin loss" in copy.refusal("fit", config, "--data", tmp_path)

@@ -20,7 +20,7 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.loop import Log, TrainingInterrupted, fit
 from gramvec_training.fit.trainer import Trainer, choose_device
 from gramvec_training.objectives.base import Examples
-from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.objectives.pairs import MarginObjective
 from gramvec_training.sections import BagSettings
 
 pytestmark = pytest.mark.slow
@@ -47,12 +47,12 @@ def trainer(*, bias: bool = True, **settings: Any) -> Trainer:
     table = torch.empty(ROWS, DIMENSION).uniform_(-0.1, 0.1, generator=torch.Generator().manual_seed(0))
     encoder = Bag(table, BagSettings(bias=bias))
     values = {"batch": 12, "steps": 120, "rate": 0.01, "l2": 1e-4, "l2_center": "initial", **settings}
-    objective = PairObjective(encoder, corpus, mixture, Training.model_validate(values))
+    objective = MarginObjective(encoder, corpus, mixture, Training.model_validate(values))
     return Trainer(encoder, objective, torch.device("cpu"))
 
 
-def objective_of(one: Trainer) -> PairObjective:
-    assert isinstance(one.objective, PairObjective)
+def objective_of(one: Trainer) -> MarginObjective:
+    assert isinstance(one.objective, MarginObjective)
     return one.objective
 
 

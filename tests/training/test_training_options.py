@@ -26,7 +26,7 @@ from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_du
 from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimizer_for
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
-from gramvec_training.objectives.pairs import PairObjective, choose_negatives, margin_loss
+from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import BagSettings
 from training_support import call, sentence
@@ -42,7 +42,7 @@ def trained(encoder: Encoder, **values: Any) -> Trainer:
     corpus = Corpus(bags.ravel(), np.arange(0, bags.size + 1, 4), ROWS)
     mixture = Mixture([SourceGroups("s", np.arange(TEXTS), np.arange(0, TEXTS + 1, 2))], 2)
     settings = Training.model_validate({"batch": 8, "steps": 30, "rate": 0.01, **values})
-    return Trainer(encoder, PairObjective(encoder, corpus, mixture, settings), torch.device("cpu"))
+    return Trainer(encoder, MarginObjective(encoder, corpus, mixture, settings), torch.device("cpu"))
 
 
 def bag() -> Bag:

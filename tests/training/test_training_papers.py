@@ -23,7 +23,7 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
-from gramvec_training.objectives.pairs import PairObjective, choose_negatives, mega_batch_negatives
+from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, mega_batch_negatives
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.run_dir import StartedRun
 from gramvec_training.runs.warm_start import begin_encoder
@@ -100,12 +100,12 @@ DEGREES = [0.0, 60.0, 180.0, 230.0, 5.0, 70.0, 100.0, 290.0]
 PAIRS = np.array([[0, 1], [2, 3], [4, 5], [6, 7]])
 
 
-def word_objective(**settings: Any) -> PairObjective:
+def word_objective(**settings: Any) -> MarginObjective:
     corpus = Corpus(np.arange(8, dtype=np.int32), np.arange(9), 8)
     encoder = Bag(circle(DEGREES), BagSettings(activation="linear", bias=False))
     mixture = Mixture([SourceGroups("s", PAIRS.ravel(), np.arange(0, 9, 2))], seed=1, shuffle_first_epoch=False)
     values = {"batch": 2, "epochs": 2, "rate": 0.01, **settings}
-    return PairObjective(encoder, corpus, mixture, Training.model_validate(values))
+    return MarginObjective(encoder, corpus, mixture, Training.model_validate(values))
 
 
 def test_mega_batch_by_hand() -> None:
@@ -254,7 +254,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
     plan = prepare_pairs(StartedRun(config, tmp_path, "test"), tmp_path, How())
     assert plan.make_objective is not None
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
-    assert isinstance(objective, PairObjective)
+    assert isinstance(objective, MarginObjective)
     pairs = objective.mixture.epoch(0)
     assert (pairs // 2)[:, 0].tolist() == list(range(30))
 

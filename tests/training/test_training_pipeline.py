@@ -17,7 +17,7 @@ from gramvec_training.config import Config, How, parse_config
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
 from gramvec_training.fit.loop import History
-from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.objectives.pairs import MarginObjective
 from gramvec_training.runs.pairs import prepare_pairs
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import StartedRun, begin_run, load_run
@@ -46,10 +46,10 @@ def prepared(one: Config, data: Path) -> Plan:
     return prepare_pairs(StartedRun(one, data, "test"), data, How())
 
 
-def objective_of(plan: Plan) -> PairObjective:
+def objective_of(plan: Plan) -> MarginObjective:
     assert plan.make_objective is not None
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
-    assert isinstance(objective, PairObjective)
+    assert isinstance(objective, MarginObjective)
     return objective
 
 

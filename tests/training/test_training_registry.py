@@ -39,6 +39,17 @@ def test_a_config_is_read_again_from_its_record() -> None:
     assert Config.model_validate(values) == written
 
 
+def test_an_objective_belongs_to_training_and_has_its_own_numbers() -> None:
+    assert "objective" not in config().model_dump()
+    written = config(objective={"kind": "margin"})
+    assert Config.model_validate(written.model_dump(mode="json")) == written
+    with pytest.raises(InputError, match="there is no objective of kind 'triplet'; there are margin"):
+        config(objective={"kind": "triplet"})
+    sections = {"training": None, "distillation": {"teacher": "t", "steps": 1}, "texts": [{"path": "x"}], "data": []}
+    with pytest.raises(InputError, match=r"\[objective\] belongs to \[training\]"):
+        config(objective={"kind": "margin"}, **sections)
+
+
 def test_two_classes_of_one_kind_are_refused() -> None:
     class OtherSettings(EncoderSettings):
         kind: Literal["dan"] = "dan"

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from gramvec.errors import InputError
 from gramvec_training.registry import first_error
 from gramvec_training.sections import (
     ENCODERS,
+    OBJECTIVES,
     BagSettings,
     DataSet,
     Dev,
@@ -22,6 +31,7 @@ from gramvec_training.sections import (
     FeatureSettings,
     ModelSettings,
     Number,
+    ObjectiveSettings,
     Penalty,
     Positive,
     PositiveCount,
@@ -131,6 +141,8 @@ class Start(Strict):
 
 
 EncoderSection = Annotated[SerializeAsAny[EncoderSettings], BeforeValidator(ENCODERS.parse)]
+ObjectiveSection = Annotated[SerializeAsAny[ObjectiveSettings], BeforeValidator(OBJECTIVES.parse)]
+_OF_MARGIN = ("margin", "negatives", "negatives_among", "mega_batch", "cosine_epsilon")  # of [training]
 
 
 class Config(Strict):
@@ -141,6 +153,7 @@ class Config(Strict):
     vocabulary: VocabularyLimits = VocabularyLimits()
     encoder: EncoderSection | None = None  # a bag as [model] says where it is left out
     training: Training | None = None
+    objective: ObjectiveSection | None = None  # what [training] learns; the margin loss where it is left out
     distillation: Distillation | None = None
     sif: Sif | None = None
     start: Start | None = None  # the bundle that [training] or [distillation] continues from
@@ -178,6 +191,24 @@ class Config(Strict):
             if getattr(self.data[0], name) != DataSet.model_fields[name].default:
                 raise ValueError(f"data.{name} belongs to paraphrases; a labeled [[data]] has none")
         return self
+
+    @model_validator(mode="after")
+    def _one_objective(self) -> Config:
+        if self.objective is None:
+            return self
+        if self.training is None:
+            raise ValueError("[objective] belongs to [training]")
+        for name in _OF_MARGIN:
+            if getattr(self.training, name) != Training.model_fields[name].default:
+                raise ValueError(f"training.{name} belongs to the margin loss; leave it out, or leave out [objective]")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_absent_objective(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = write(self)
+        if self.objective is None:  # records of runs, and digests of them, are as they were without the section
+            values.pop("objective", None)
+        return values
 
     @model_validator(mode="after")
     def _one_encoder(self) -> Config:

@@ -236,6 +236,15 @@ class BagSettings(EncoderSettings):
     presence: bool = False
 
 
+class ObjectiveSettings(Strict):
+    """Base of the settings of what pairs teach, the section [objective]; `kind` is what the config says."""
+
+    kind: str
+
+
+OBJECTIVES: Registry[ObjectiveSettings] = Registry("objective", "gramvec_training.objectives")
+
+
 class Export(Strict):
     """Changes of the finished table (see gramvec_training.export.adapt) and its storage in the bundle."""
 

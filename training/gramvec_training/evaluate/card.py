@@ -171,9 +171,8 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
         )
     if training is not None:
         parts.append(
-            f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from "
-            f"{_batches(training)}; lazy {_optimizer(training)} at {training['rate']:g}, decay {training['decay']}; "
-            f"{record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; "
+            f"{_objective(record['config'])}; lazy {_optimizer(training)} at {training['rate']:g}, decay "
+            f"{training['decay']}; {record['steps']:,} steps, {record['pairs']:,} pairs, seed {training['seed']}; "
             f"{_composition(record['config'])}. L2 on the table {training['l2']:g}, towards "
             f"{'the initial values' if training['l2_center'] == 'initial' else 'zero'}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s), "
@@ -226,18 +225,26 @@ def _origin(start: Mapping[str, Any]) -> str:
     )
 
 
-def _batches(training: Mapping[str, Any]) -> str:
+def _objective(config: Mapping[str, Any]) -> str:
+    training, objective = config["training"], config.get("objective")
     batches = training.get("mega_batch", 1)
     among = f"{batches} batches" if batches > 1 else "batches"
-    return f"{among} of {training['batch']} pairs"
+    pairs = f"{among} of {training['batch']} pairs"
+    if objective is None or objective["kind"] == "margin":
+        return f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from {pairs}"
+    return f"{_list_settings('Objective', objective)}, {pairs}"
 
 
 def _composition(config: Mapping[str, Any]) -> str:
     encoder = config.get("encoder")
     if encoder is None:
         return f"pooling {config['model']['pooling']}, activation {config['model']['activation']}"
-    settings = [f"{name} {value}" for name, value in encoder.items() if name != "kind"]
-    return ", ".join([f"encoder {encoder['kind']}", *settings])
+    return _list_settings("encoder", encoder)
+
+
+def _list_settings(what: str, section: Mapping[str, Any]) -> str:
+    settings = [f"{name} {value}" for name, value in section.items() if name != "kind"]
+    return ", ".join([f"{what} {section['kind']}", *settings])
 
 
 def _optimizer(training: Mapping[str, Any]) -> str:

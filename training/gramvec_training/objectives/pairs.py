@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gramvec.errors import InputError
 from gramvec_training.config import Among, Sampling, Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.objectives.base import Examples, Objective
+from gramvec_training.objectives.base import Examples, PairObjective
+from gramvec_training.sections import OBJECTIVES, ObjectiveSettings
 from gramvec_training.shared import Ints
 
 
@@ -138,54 +138,40 @@ def mega_batch_negatives(
     return negatives
 
 
-class PairObjective(Objective):
+class MarginSettings(ObjectiveSettings):
+    """The margin loss, whose numbers are in [training]: what pairs teach where a config has no [objective]."""
+
+    kind: Literal["margin"] = "margin"
+
+
+@OBJECTIVES.register(MarginSettings)
+class MarginObjective(PairObjective):
     """The margin loss over pairs; a batch holds left phrases, right phrases, then the negatives of a mega-batch.
 
-    The negatives are sought in the batch itself, whose phrases need not be repeated, or, with settings.mega_batch
+    The negatives are sought in the batch itself, whose phrases need not be repeated, or, with training.mega_batch
     above 1, among so many batches of an epoch together, with the encoder as it is when the first of these is taken.
-    `classes` int64[texts] are the labels of the corpus where it has any: no negative is of a phrase's own label.
+    No negative is of a phrase's own label, where the texts have labels.
     """
 
-    def __init__(
-        self, encoder: Encoder, corpus: Corpus, mixture: Mixture, settings: Training, classes: Ints | None = None
-    ) -> None:
-        if mixture.pairs_per_epoch < 2:
-            raise InputError("training needs at least two pairs, since the negatives come from the batch")
-        # A last batch of one pair would have no negatives, so it is left out.
-        self.steps_per_epoch = max((mixture.pairs_per_epoch - 2) // settings.batch + 1, 1)
-        self.steps = settings.steps or (settings.epochs or 1) * self.steps_per_epoch
-        self.schedule = self.settings = settings
-        self.ahead = settings.mega_batch == 1
-        self.encoder = encoder
-        self.corpus = corpus
-        self.mixture = mixture
-        self._classes = classes
-        self._epoch = -1
-        self._pairs = np.zeros((0, 2), dtype=np.int64)
+    def __init__(self, encoder: Encoder, corpus: Corpus, mixture: Mixture, training: Training, **rest: Any) -> None:
+        super().__init__(encoder, corpus, mixture, training, **rest)
+        self.ahead = training.mega_batch == 1
         self._sought_at = -1  # the step at which these negatives were sought
         self._negatives = np.zeros((2, 0), dtype=np.int64)
 
-    def pairs_at(self, step: int, batches: int = 1) -> Ints:
-        """Return int64[b, 2]: the text numbers of a step's pairs, or of `batches` steps of its epoch."""
-        epoch, position = divmod(step, self.steps_per_epoch)
-        if epoch != self._epoch:
-            self._epoch, self._pairs = epoch, self.mixture.epoch(epoch)
-        start, batch = position * self.settings.batch, self.settings.batch
-        return self._pairs[start : min(start + batches * batch, self.steps_per_epoch * batch)]
-
     def examples_at(self, step: int) -> Examples:
         """Return the pairs of a step; `targets` int64[2b] number the negatives of a mega-batch, -1 for none."""
+        if self.schedule.mega_batch == 1:
+            return super().examples_at(step)
         pairs = self.pairs_at(step)
         texts = np.concatenate([pairs[:, 0], pairs[:, 1]])
-        if self.settings.mega_batch == 1:
-            return Examples(step, self.corpus.batch(texts), len(pairs))
         negatives = self._mega_batch_at(step)
         texts = np.concatenate([texts, np.setdiff1d(negatives, [-1])])
         return Examples(step, self.corpus.batch(texts), len(pairs), negatives)
 
     def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
         """Return the margin loss with negatives chosen by the current parameters or by the mega-batch."""
-        settings, texts = self.settings, examples.batch.texts
+        settings, texts = self.schedule, examples.batch.texts
         unit = functional.normalize(vectors, dim=1)  # [n, d]
         phrases = 2 * examples.count
         left, right = unit[:phrases].chunk(2)
@@ -221,7 +207,7 @@ class PairObjective(Objective):
 
     def _mega_batch_at(self, step: int) -> Ints:
         """Return int64[2b]: the text numbers of the negatives of a step's phrases, -1 for none."""
-        settings = self.settings
+        settings = self.schedule
         within = step % self.steps_per_epoch % settings.mega_batch
         if self._sought_at != step - within:
             self._sought_at = step - within
@@ -240,6 +226,22 @@ class PairObjective(Objective):
         return self._negatives[:, start : start + settings.batch].reshape(-1)
 
     def _generator(self, step: int) -> torch.Generator | None:
-        if self.settings.negatives == "max":
+        if self.schedule.negatives == "max":
             return None
-        return torch.Generator().manual_seed(self.settings.seed * 2**31 + step)
+        return torch.Generator().manual_seed(self.schedule.seed * 2**31 + step)
+
+
+def build_objective(
+    settings: ObjectiveSettings | None,
+    encoder: Encoder,
+    corpus: Corpus,
+    mixture: Mixture,
+    training: Training,
+    classes: Ints | None = None,
+) -> PairObjective:
+    """Build what pairs of the corpus teach: by the settings of [objective], or the margin loss."""
+    chosen = MarginSettings() if settings is None else settings
+    objective: PairObjective = OBJECTIVES.class_of(chosen)(
+        encoder, corpus, mixture, training, settings=chosen, classes=classes
+    )
+    return objective

@@ -34,7 +34,8 @@ from gramvec_training.evaluate.classification import label_accuracies, label_cos
 from gramvec_training.evaluate.tasks import reciprocal_ranks, retrieval
 from gramvec_training.evaluate.verdict import count_values, mean_of, verdict
 from gramvec_training.fit.loop import History, Selection
-from gramvec_training.objectives.pairs import PairObjective
+from gramvec_training.objectives.base import Objective
+from gramvec_training.objectives.pairs import build_objective
 from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import Group
@@ -90,7 +91,7 @@ def prepare_pairs(begun: StartedRun, folder: Path, how: How) -> Plan:
         count_repeated(texts, spec),
         make_encoder=lambda: begin_encoder(config, started, training.seed, vocabulary, data),
         record=record,
-        make_objective=lambda encoder, device: PairObjective(encoder, corpus, mixture, training),
+        make_objective=lambda encoder, device: build_objective(config.objective, encoder, corpus, mixture, training),
         digests=(corpus.digest,),
     )
 
@@ -216,8 +217,8 @@ def prepare_labels(begun: StartedRun, folder: Path, how: How) -> Plan:
             **origin_record(started),
         }
 
-    def make_objective(encoder: Encoder, device: Any) -> PairObjective:
-        return PairObjective(encoder, corpus, mixture, training, split.train.classes)
+    def make_objective(encoder: Encoder, device: Any) -> Objective:
+        return build_objective(config.objective, encoder, corpus, mixture, training, split.train.classes)
 
     selection = None
     if len(split.chosen_by):
