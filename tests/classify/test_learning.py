@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from gramvec.classify import svm
-from gramvec.classify.copies import near_copies, parts_held_out
+from gramvec.classify import copies, svm
+from gramvec.classify.copies import LONGEST, near_copies, parts_held_out
 from gramvec.classify.fit import fit_head
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.classify.svm import learn_svm
@@ -77,6 +79,13 @@ def test_arrays_that_do_not_fit_together_are_refused(change: dict[str, Any]) -> 
     assert loops.learn_svm(*arrays.values(), 0.5, 0.01) == 1
     with pytest.raises(ValueError, match="do not fit together"):
         loops.learn_svm(*(arrays | change).values(), 0.5, 0.01)
+
+
+@given(words=st.lists(st.sampled_from(["a", "b", "über", "no", "long" * 9]), min_size=LONGEST + 1, max_size=40))
+def test_digests_of_longer_texts_are_the_least_seeded_checksums_of_pairs_of_words(words: list[str]) -> None:
+    pairs = {f"{first} {second}".encode() for first, second in pairwise(words)}
+    expected = [(seed, *sorted({zlib.crc32(pair, seed) for pair in pairs})[:3]) for seed in range(4)]
+    assert list(copies._keys(" ".join(words)))[1:] == expected
 
 
 def test_near_copies_by_hand() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -42,9 +43,10 @@ def near_copies(texts: Sequence[str], vectors: Floats) -> Int64s:
 
     for row, text in enumerate(texts):
         for key in (vectors[row].tobytes(), *_keys(text)):
-            other = root(owner.setdefault(key, row))
-            own = root(row)
-            parent[max(own, other)] = min(own, other)
+            first = owner.setdefault(key, row)
+            if first != row:
+                other, own = root(first), root(row)
+                parent[max(own, other)] = min(own, other)
     roots = np.array([root(row) for row in range(len(texts))], np.int64)
     groups: Int64s = np.unique(roots, return_inverse=True)[1].astype(np.int64)
     return groups
@@ -59,9 +61,16 @@ def _keys(text: str) -> Iterator[object]:
         for place in range(len(words)):
             yield " ".join([*words[:place], *words[place + 1 :]])
     elif len(words) > LONGEST:
-        pairs = [f"{first} {second}".encode() for first, second in pairwise(words)]
-        for sketch in range(_SKETCHES):
-            yield sketch, *sorted({zlib.crc32(pair, sketch) for pair in pairs})[:_SMALLEST]
+        pairs = {f"{first} {second}".encode() for first, second in pairwise(words)}
+        hashes = np.fromiter(map(zlib.crc32, pairs), np.uint32, len(pairs))
+        seeded = hashes[:, None] ^ np.array([_seeded(len(pair)) for pair in pairs], np.uint32)
+        yield from ((sketch, *some) for sketch, some in enumerate(np.sort(seeded, axis=0)[:_SMALLEST].T.tolist()))
+
+
+@lru_cache(1 << 12)
+def _seeded(size: int) -> list[int]:
+    """Return crc32(a, seed) ^ crc32(a) for the seed of each sketch: the same for all bytes of this size."""
+    return [zlib.crc32(bytes(size), seed) ^ zlib.crc32(bytes(size)) for seed in range(_SKETCHES)]
 
 
 def parts_held_out(groups: Int64s, labels: Int64s, parts: int) -> Int64s:

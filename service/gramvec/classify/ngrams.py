@@ -94,8 +94,8 @@ class NgramColumns:
         for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
             found = features(texts[first:last])
             # Of each text a feature counts once.
-            pairs = np.unique(found.key << 32 | found.text)
-            new, of_new = np.unique(pairs >> 32, return_counts=True)
+            pairs, _ = _count_sorted(np.sort(found.key << 32 | found.text))
+            new, of_new = _count_sorted(pairs >> 32)
             keys, places = np.unique(np.concatenate([keys, new]), return_inverse=True)
             counts = np.bincount(places, np.concatenate([counts, of_new])).astype(np.int64)
         kept = []
@@ -114,24 +114,22 @@ class NgramColumns:
     def weighed(self, texts: Sequence[str]) -> Weighed:
         """Return the TF-IDF of the known features of texts, of length 1 for each part of a text."""
         found = features(texts)
-        places = np.searchsorted(self.keys, found.key)
+        pairs, times = _count_sorted(np.sort(found.text << 32 | found.key))
+        text, key, values = pairs >> 32, pairs & 0xFFFFFFFF, damp_counts(times)
+        group = text * 2 + (key >> COLUMN_BITS)
+        places = np.searchsorted(self.keys, key)
         places[places == len(self.keys)] = 0
-        known = self.keys[places] == found.key if len(self.keys) else np.zeros(len(places), np.bool_)
-        text, place, times = _count_pairs(found.text[known], places[known])
-        values = times * self.idf[place]
-        group = text * 2 + (self.keys[place] >> COLUMN_BITS)
-        squares = np.bincount(group, values * values, minlength=2 * len(texts))
+        known = self.keys[places] == key if len(self.keys) else np.zeros(len(key), np.bool_)
         # A feature that no text had weighs as much as it would have weighed there.
-        others, key, times_of_others = _count_pairs(found.text[~known], found.key[~known])
-        weights = times_of_others * self.unseen
-        missed = np.bincount(others * 2 + (key >> COLUMN_BITS), weights * weights, minlength=2 * len(texts))
+        missed = np.bincount(group[~known], (values[~known] * self.unseen) ** 2, minlength=2 * len(texts))
+        text, group, places = text[known], group[known], places[known]
+        values = values[known] * self.idf[places]
+        squares = np.bincount(group, values * values, minlength=2 * len(texts))
         shares = np.sqrt(squares / np.maximum(squares + missed, np.finfo(np.float64).tiny))
-        return Weighed(text, place, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
+        return Weighed(text, places, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
 
 
-def _count_pairs(text: Int64s, item: Int64s) -> tuple[Int64s, Int64s, NDArray[np.float64]]:
-    """Return the distinct pairs of a text and an item, ascending, and 1 + ln of how often each is there."""
-    pairs = np.sort(text << 32 | item)
-    first = np.flatnonzero(np.diff(pairs, prepend=np.int64(-1)))
-    times = np.diff(np.append(first, len(pairs)))
-    return pairs[first] >> 32, pairs[first] & 0xFFFFFFFF, damp_counts(times)
+def _count_sorted(values: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the distinct ones of ascending numbers from 0, and how often each is there: faster than np.unique."""
+    first = np.flatnonzero(np.diff(values, prepend=np.int64(-1)))
+    return values[first], np.diff(np.append(first, len(values)))
