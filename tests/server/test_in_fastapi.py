@@ -478,6 +478,33 @@ def test_a_body_is_bounded_in_both_ways(small: Embedder) -> None:
             assert (answer.status_code, answer.json()["error_type"]) == (413, "too_large")
 
 
+@pytest.mark.skipif(not hasattr(FastAPI(), "max_body_size"), reason="an older FastAPI has no limit")
+@pytest.mark.parametrize("place", ["application", "include", "router", "mount", "ours"])
+def test_a_limit_of_theirs_on_bodies_holds(small: Embedder, place: str, caplog: pytest.LogCaptureFixture) -> None:
+    """FastAPI's own, of bodies with and without a length; it is no failure of ours."""
+    app: FastAPI
+    if place == "ours":
+        app = create_app(Settings(), small)
+        app.max_body_size = 1000
+    elif place == "mount":
+        inner = create_app(Settings(), small)
+        app = FastAPI(max_body_size=1000, lifespan=lambda _: inner.router.lifespan_context(inner))
+        app.mount("/text", inner)
+    else:
+        app = FastAPI(max_body_size=1000 if place == "application" else None)
+        outer = APIRouter(max_body_size=1000 if place == "router" else None)
+        outer.include_router(router(Settings(), small), max_body_size=1000 if place == "include" else None)
+        app.include_router(outer)
+    path = "/text/embed" if place == "mount" else "/embed"
+    with TestClient(app) as client:
+        assert client.post(path, json=TEXT).status_code == 200
+        for body in (b'{"inputs": "' + b"a" * 2_000 + b'"}', iter([b'{"inputs": "', b"a" * 2_000, b'"}'])):
+            answer = client.post(path, content=body, headers={"content-type": "application/json"})
+            assert (answer.status_code, "Content Too Large" in answer.text) == (413, True)
+        assert client.post(path, json=TEXT).status_code == 200
+    assert not [one for one in caplog.records if one.name.startswith("gramvec") and one.levelname == "ERROR"]
+
+
 def test_the_document_is_made_of_the_routes(small: Embedder) -> None:
     app = create_app(Settings(), small)
     assert isinstance(app, Application)

@@ -176,7 +176,8 @@ class Application(FastAPI):
         stack = super().build_middleware_stack()
         # What patches the classes themselves has to see all requests.
         patched = any(one.__call__.__globals__["__name__"] != one.__module__ for one in (Starlette, FastAPI))
-        if not (self.user_middleware or patched) and self.exception_handlers == self._own_handlers:
+        limited = getattr(self, "max_body_size", None) is not None
+        if not (self.user_middleware or patched or limited) and self.exception_handlers == self._own_handlers:
             self._plain_stack = stack
         return stack
 

@@ -151,6 +151,7 @@ class ModelRoute(APIRoute):
             if given.scope is not request.scope:  # HEAD, which FastAPI took for GET
                 request.scope.update({**given.scope, "method": request.method})
             request.check(needs_key=self.needs_key)
+            request.receive_by(given.receive)
             if self.body is not None:
                 document = await self.read(request)
                 if document.cut_at is not None:
@@ -196,6 +197,8 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
         request.status, request.reason = error.status, reason_of(error, stopping=service.stopping)
         raise
     except Exception as error:
+        if error is request.send_error:
+            raise
         request.error = error
         handlers = request.app.exception_handlers
         if request.started and request.complete:

@@ -62,6 +62,7 @@ class Request(BaseRequest):
         template: the path of the route in metrics and logs, with its parameters' names.
         reason: why the request was refused, in a word; None if it was not.
         error: an exception that nobody foresaw.
+        send_error: an exception of whoever should send the response: a middleware, or the server.
         status: of the response; `CLIENT_GONE` until there is one.
         started, complete: of the response.
         timings: of the work that was done for it.
@@ -88,6 +89,7 @@ class Request(BaseRequest):
         self.template = template or UNKNOWN_ROUTE
         self.reason: str | None = None
         self.error: Exception | None = None
+        self.send_error: Exception | None = None
         self.status = CLIENT_GONE
         self.timings = NO_TIMINGS
         self.label = b""
@@ -151,7 +153,7 @@ class Request(BaseRequest):
         body = b""
         parts: list[bytes] = []
         while not self._body_complete:
-            message = await self._receive_bounded()
+            message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
             body = message.get("body", b"")
@@ -181,6 +183,10 @@ class Request(BaseRequest):
             return Document(orjson.loads(raw))
         except orjson.JSONDecodeError:
             return Document(parse_slowly(raw))
+
+    def receive_by(self, receive: Receive) -> None:
+        """Read the body by what FastAPI has put around `receive`, as a limit of the user's."""
+        self._receive = receive
 
     def give_json(self, value: Any) -> None:
         """Have `json` return this value of the body, which was read already."""
@@ -370,7 +376,11 @@ class Request(BaseRequest):
             if self.service.stopping:
                 headers.append(CLOSE)
             message = {**message, "headers": headers}
-        await self._send_bare(message)
+        try:
+            await self._send_bare(message)
+        except Exception as error:
+            self.send_error = error
+            raise
         self.complete = message["type"] == "http.response.body" and not message.get("more_body", False)
 
     def _own_headers(self) -> Headers:
