@@ -24,7 +24,7 @@ from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, mega_batch_negatives
-from gramvec_training.runs.pairs import prepare_pairs
+from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.run_dir import StartedRun
 from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import BagSettings
@@ -198,7 +198,7 @@ def vocabulary_in(folder: Path, config: Config) -> Vocabulary:
     (folder / "pairs.tsv").write_text("cat\tkitten\ncat\tdog\ndog\tcat\n")
     (folder / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     assert config.training is not None
-    return prepare_pairs(StartedRun(config, folder, "test"), folder, How()).vocabulary
+    return PairPlan(StartedRun(config, folder, "test"), folder, How()).vocabulary
 
 
 def test_the_words_of_the_initial_vectors_are_the_vocabulary(tmp_path: Path) -> None:
@@ -251,8 +251,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
         source="test",
     )
     assert config.training is not None
-    plan = prepare_pairs(StartedRun(config, tmp_path, "test"), tmp_path, How())
-    assert plan.make_objective is not None
+    plan = PairPlan(StartedRun(config, tmp_path, "test"), tmp_path, How())
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
     assert isinstance(objective, MarginObjective)
     pairs = objective.mixture.epoch(0)

@@ -18,7 +18,7 @@ from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
 from gramvec_training.fit.loop import History
 from gramvec_training.objectives.pairs import MarginObjective
-from gramvec_training.runs.pairs import prepare_pairs
+from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import StartedRun, begin_run, load_run
 from gramvec_training.runs.warm_start import begin_encoder
@@ -43,11 +43,10 @@ def data(tmp_path: Path) -> Path:
 
 
 def prepared(one: Config, data: Path) -> Plan:
-    return prepare_pairs(StartedRun(one, data, "test"), data, How())
+    return PairPlan(StartedRun(one, data, "test"), data, How())
 
 
 def objective_of(plan: Plan) -> MarginObjective:
-    assert plan.make_objective is not None
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
     assert isinstance(objective, MarginObjective)
     return objective

@@ -32,82 +32,89 @@ SHORTEST_WORD = 4  # misspelt, a shorter one is most often another word
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
 
 
-def prepare_distillation(begun: StartedRun, folder: Path, how: How) -> Plan:
-    """Collect the texts, get their teacher vectors, and featurize them and their misspelled copies once."""
-    config, data = begun.config, begun.data
-    settings = config.distillation
-    assert settings is not None
-    texts, counts = collect_texts(
-        config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
-    )
-    started = begin_from(config)
-    teacher = open_teacher(settings.teacher, how.cache, device=choose_device(how.device), threads=how.threads)
-    with _bar("teacher", len(texts)) as bar:
-        vectors = teacher.vectors(texts, progress=bar.update)
-    if vectors.shape[1] < config.model.dimension:
-        raise InputError(
-            f"the teacher has {vectors.shape[1]} dimensions; a student has at most as many, not "
-            f"{config.model.dimension}: set model.dimension, or --dimension"
+class DistillationPlan(Plan):
+    """A run over texts and their teacher vectors; the texts and their misspelled copies are featurized once."""
+
+    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+        config, data = begun.config, begun.data
+        settings = config.distillation
+        assert settings is not None
+        self.config, self.data, self.settings = config, data, settings
+        texts, self._counts = collect_texts(
+            config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
         )
-    rng = np.random.default_rng([settings.seed, 2**31])
-    projection = principal_projection(
-        vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])],
-        config.model.dimension,
-        whitening=settings.whitening,
-    )
-    spec = spec_of(config)
-    vocabulary = begin_vocabulary(config, started, texts, spec, data)
-    featurizer = Featurizer(spec, vocabulary)
+        self.started = begin_from(config)
+        self._teacher = open_teacher(settings.teacher, how.cache, device=choose_device(how.device), threads=how.threads)
+        with _bar("teacher", len(texts)) as bar:
+            self._vectors = self._teacher.vectors(texts, progress=bar.update)
+        if self._vectors.shape[1] < config.model.dimension:
+            raise InputError(
+                f"the teacher has {self._vectors.shape[1]} dimensions; a student has at most as many, not "
+                f"{config.model.dimension}: set model.dimension, or --dimension"
+            )
+        rng = np.random.default_rng([settings.seed, 2**31])
+        self._projection = principal_projection(
+            self._vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])],
+            config.model.dimension,
+            whitening=settings.whitening,
+        )
+        spec = spec_of(config)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data)
+        self.featurizer = Featurizer(spec, self.vocabulary)
 
-    known = read_misspellings([data / path for path in settings.misspellings])
-    copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
-    copies = misspelt([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
-    every, learned = [*texts, *copies], None
-    if settings.spelling is not None:
-        words = _words(settings.spelling, data)
-        alike = spelt_alike(words, settings.spelling.near)
-        learned = SpellingWords(settings.spelling, len(every), alike, teacher.vectors(words))
-        every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
-    with _bar("features", len(every)) as bar:
-        corpus = Corpus.of(every, featurizer, len(vocabulary), progress=bar.update)
-    rows = np.concatenate([np.arange(len(texts)), copied])
-    rates = {str(kind): rate for kind, rate in settings.dropout.items()}
-    dropout = np.array([rates.get(kind_of(one), 0) for one in vocabulary.entries()], np.float32) if rates else None
+        known = read_misspellings([data / path for path in settings.misspellings])
+        copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
+        copies = misspelt([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
+        every = [*texts, *copies]
+        self._learned: SpellingWords | None = None
+        if settings.spelling is not None:
+            words = _words(settings.spelling, data)
+            alike = spelt_alike(words, settings.spelling.near)
+            self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
+            every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
+        with _bar("features", len(every)) as bar:
+            self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=bar.update)
+        self._rows = np.concatenate([np.arange(len(texts)), copied])
+        self._sizes = len(texts), len(copies)
+        self.texts = texts[:PARITY_TEXTS]
+        self.repeated = count_repeated(texts, spec)
+        self.digests = (self._corpus.digest, self._teacher.digest, self._teacher.precision)
 
-    def make_objective(encoder: Encoder, device: torch.device) -> Objective:
-        given = (corpus, rows, vectors, projection, settings, device)
-        if learned is None:
+    def make_encoder(self) -> Encoder:
+        """Return the encoder with its first values, or with those of the bundle that it starts from."""
+        return begin_encoder(self.config, self.started, self.settings.seed, self.vocabulary, self.data)
+
+    def make_objective(self, encoder: Encoder, device: torch.device) -> Objective:
+        """Return what the teacher's vectors teach, with misspelled words where the config has them."""
+        rates = {str(kind): rate for kind, rate in self.settings.dropout.items()}
+        entries = self.vocabulary.entries() if rates else ()
+        dropout = np.array([rates.get(kind_of(entry), 0) for entry in entries], np.float32) if rates else None
+        given = (self._corpus, self._rows, self._vectors, self._projection, self.settings, device)
+        if self._learned is None:
             return TeacherObjective(*given, dropout=dropout)
-        return SpellingObjective(learned, *given, dropout=dropout)
+        return SpellingObjective(self._learned, *given, dropout=dropout)
 
-    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+    def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the texts and of the teacher."""
+        teacher, (texts, copies) = self._teacher, self._sizes
         return {
-            "data": [{"name": one.name, "license": one.license, "texts": counts[one.name]} for one in config.texts],
-            "spans": counts.get("spans", 0),
+            "data": [
+                {"name": one.name, "license": one.license, "texts": self._counts[one.name]} for one in self.config.texts
+            ],
+            "spans": self._counts.get("spans", 0),
             "teacher": {
-                "model": Path(settings.teacher).name,
+                "model": Path(self.settings.teacher).name,
                 "digest": teacher.digest,
                 "precision": teacher.precision,
-                "dimension": int(vectors.shape[1]),
-                "kept_by_projection": round(projection.kept, 4),
+                "dimension": int(self._vectors.shape[1]),
+                "kept_by_projection": round(self._projection.kept, 4),
             },
-            "texts": len(texts),
-            "misspelt_copies": len(copies),
-            **({} if learned is None else {"misspelt_words": len(learned.alike)}),
+            "texts": texts,
+            "misspelt_copies": copies,
+            **({} if self._learned is None else {"misspelt_words": len(self._learned.alike)}),
             "examples": history.examples,
-            **origin_record(started),
+            **origin_record(self.started),
         }
-
-    return Plan(
-        vocabulary,
-        featurizer,
-        texts[:PARITY_TEXTS],
-        count_repeated(texts, spec),
-        make_encoder=lambda: begin_encoder(config, started, settings.seed, vocabulary, data),
-        record=record,
-        make_objective=make_objective,
-        digests=(corpus.digest, teacher.digest, teacher.precision),
-    )
 
 
 def _words(settings: Spelling, data: Path) -> list[str]:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import orjson
+import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
-from gramvec_training.config import Config, How, Training
+from gramvec_training.config import How
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     LabelGroups,
@@ -48,52 +49,86 @@ from gramvec_training.shared import Encode
 _log = logging.getLogger(__name__)
 
 
-def prepare_pairs(begun: StartedRun, folder: Path, how: How) -> Plan:
-    """Read the data sets, build the vocabulary on their distinct texts, and featurize these once."""
-    config, data = begun.config, begun.data
-    training = config.training
-    assert training is not None
-    started = begin_from(config)
-    drawn = [_draw(one, data, training.seed, index) for index, one in enumerate(config.data)]
-    numbers: dict[str, int] = {}
-    for groups, _ in drawn:
-        for group in groups:
-            for text in group:
-                numbers.setdefault(text, len(numbers))
+class PairPlan(Plan):
+    """A run over paraphrases: the vocabulary is of their distinct texts, which are featurized once."""
 
-    texts = list(numbers)
-    spec = spec_of(config)
-    vocabulary = begin_vocabulary(config, started, texts, spec, data)
-    featurizer = Featurizer(spec, vocabulary)
-    with progress_bar("features", len(texts), " texts") as bar:
-        corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
-    counts = corpus.counts
-    sources = [_source(one, groups, numbers, counts) for one, (groups, _) in zip(config.data, drawn, strict=True)]
-    mixture = Mixture(sources, training.seed, training.shuffle_first_epoch)
-    sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
+    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+        config, data = begun.config, begun.data
+        training = config.training
+        assert training is not None
+        self.config, self.data, self.training = config, data, training
+        self.started = begin_from(config)
+        self._drawn = [_draw(one, data, training.seed, index) for index, one in enumerate(config.data)]
+        numbers: dict[str, int] = {}
+        for groups, _ in self._drawn:
+            for group in groups:
+                for text in group:
+                    numbers.setdefault(text, len(numbers))
 
-    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        texts = list(numbers)
+        spec = spec_of(config)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data)
+        self.featurizer = Featurizer(spec, self.vocabulary)
+        with progress_bar("features", len(texts), " texts") as bar:
+            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
+        counts = self._corpus.counts
+        self._sources = [
+            _source(one, groups, numbers, counts) for one, (groups, _) in zip(config.data, self._drawn, strict=True)
+        ]
+        self._mixture = Mixture(self._sources, training.seed, training.shuffle_first_epoch)
+        sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
+        self.texts = [texts[i] for i in sample]
+        self.repeated = count_repeated(texts, spec)
+        self.digests = (self._corpus.digest,)
+
+    def make_encoder(self) -> Encoder:
+        """Return the encoder with its first values, or with those of the bundle that it starts from."""
+        return begin_encoder(self.config, self.started, self.training.seed, self.vocabulary, self.data)
+
+    def make_objective(self, encoder: Encoder, device: torch.device) -> Objective:
+        """Return what the pairs teach."""
+        return build_objective(self.config.objective, encoder, self._corpus, self._mixture, self.training)
+
+    def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the data sets, the pairs and the held-out part."""
         return {
             "data": [
                 _data_record(one, groups, bad, source)
-                for one, (groups, bad), source in zip(config.data, drawn, sources, strict=True)
+                for one, (groups, bad), source in zip(self.config.data, self._drawn, self._sources, strict=True)
             ],
-            "pairs": history.examples,
-            "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
-            **_record_held_out(config, training, data, started, encoder, featurizer, drawn),
-            **origin_record(started),
+            **_pairs_record(history),
+            **self._held_out_record(encoder),
+            **origin_record(self.started),
         }
 
-    return Plan(
-        vocabulary,
-        featurizer,
-        [texts[i] for i in sample],
-        count_repeated(texts, spec),
-        make_encoder=lambda: begin_encoder(config, started, training.seed, vocabulary, data),
-        record=record,
-        make_objective=lambda encoder, device: build_objective(config.objective, encoder, corpus, mixture, training),
-        digests=(corpus.digest,),
-    )
+    def _held_out_record(self, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the held-out pairs; empty without any.
+
+        `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder;
+        `verdict` whether that is better, where there is a bundle: among the right sides of all pairs.
+        """
+        pairs = read_held_out(self.config.data, self.data, self.training.seed)
+        if not len(pairs):
+            return {}
+        new = unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
+        found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": retrieval(pairs, new)}
+        if self.started is not None:
+            former = unit_vectors(self.started.encode(), self.started.bundle.featurizer)
+            others = list(dict.fromkeys(group[1] for groups, _ in self._drawn for group in groups))
+            ranks = [count_values(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
+            groups = np.unique(pairs.meanings, return_inverse=True)[1]
+            found["before"] = retrieval(pairs, former)
+            found["verdict"] = verdict(
+                "right side among those of all pairs, mean reciprocal rank x 100", ranks, groups, mean_of
+            )
+        return {"held_out": found}
+
+
+def _pairs_record(history: History) -> dict[str, Any]:
+    return {
+        "pairs": history.examples,
+        "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
+    }
 
 
 def _draw(one: DataSet, data: Path, seed: int, index: int) -> tuple[list[Group], BadRows]:
@@ -126,117 +161,94 @@ def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: Source
     }
 
 
-def _record_held_out(
-    config: Config,
-    training: Training,
-    data: Path,
-    started: StartTable | None,
-    encoder: Encoder,
-    featurizer: Featurizer,
-    drawn: Sequence[tuple[list[Group], BadRows]],
-) -> dict[str, Any]:
-    """Return the record of the held-out pairs; empty without any.
-
-    `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder;
-    `verdict` whether that is better, where there is a bundle: among the right sides of all pairs.
-    """
-    pairs = read_held_out(config.data, data, training.seed)
-    if not len(pairs):
-        return {}
-    new = unit_vectors(encoder_function(encoder, featurizer), featurizer)
-    found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": retrieval(pairs, new)}
-    if started is not None:
-        former = unit_vectors(started.encode(), started.bundle.featurizer)
-        others = list(dict.fromkeys(group[1] for groups, _ in drawn for group in groups))
-        ranks = [count_values(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
-        groups = np.unique(pairs.meanings, return_inverse=True)[1]
-        found["before"] = retrieval(pairs, former)
-        found["verdict"] = verdict(
-            "right side among those of all pairs, mean reciprocal rank x 100", ranks, groups, mean_of
-        )
-    return {"held_out": found}
-
-
 _SHOWN = 3  # labels that a line names
 # Labels of eight groups of questions that share words have 0.057 to 0.376, of sixteen groups at random 0.012 to 0.051.
 _HARDLY = 0.05
 _MAX_TO_CHOOSE = 20_000  # texts that a model is chosen beside, at every epoch; the report is beside all
 
 
-def prepare_labels(begun: StartedRun, folder: Path, how: How) -> Plan:
-    """Read the file, hold out some texts of each label, and featurize the others once.
+class LabelPlan(Plan):
+    """A run over labeled texts: some of each label are held out, and the others are featurized once.
 
-    Raises:
-        InputError: No two texts can be paired, or no text has another label.
+    Raises InputError where no two texts can be paired, or no text has another label.
     """
-    config, (one,) = begun.config, begun.config.data
-    training = config.training
-    assert training is not None
-    started = begin_from(config)
-    rows, bad = read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
-    split = split_labels(rows, one.held_out, training.seed)
-    for line in bad.notes():
-        _log.warning(line)
-    texts, labels = split.train.texts, len(split.names)
-    spec = spec_of(config)
-    vocabulary = begin_vocabulary(config, started, texts, spec, begun.data)
-    featurizer = Featurizer(spec, vocabulary)
-    with progress_bar("features", len(texts), " texts") as bar:
-        corpus = Corpus.of(texts, featurizer, len(vocabulary), progress=bar.update)
-    sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
-    chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
-    source = _source_labels(one, split.train, labels, corpus)
-    for line in _notes(one, split):
-        _log.warning(line)
-    if started is not None and (note := _unlike(one, split.names, chosen_beside, started)):
-        _log.warning(note)
-    mixture = Mixture([source], training.seed, training.shuffle_first_epoch)
 
-    def unit(encoder: Encoder) -> Encode:
-        return unit_vectors(encoder_function(encoder, featurizer), featurizer)
+    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+        config, (one,) = begun.config, begun.config.data
+        training = config.training
+        assert training is not None
+        self.config, self.data, self.training = config, begun.data, training
+        self.started = begin_from(config)
+        rows, self._bad = read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
+        self._split = split = split_labels(rows, one.held_out, training.seed)
+        for line in self._bad.notes():
+            _log.warning(line)
+        texts, spec = split.train.texts, spec_of(config)
+        self._labels = len(split.names)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, begun.data)
+        self.featurizer = Featurizer(spec, self.vocabulary)
+        with progress_bar("features", len(texts), " texts") as bar:
+            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
+        sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
+        self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
+        self._source = _source_labels(one, split.train, self._labels, self._corpus)
+        for line in _notes(one, split):
+            _log.warning(line)
+        if self.started is not None and (note := _unlike(one, split.names, self._chosen_beside, self.started)):
+            _log.warning(note)
+        self._mixture = Mixture([self._source], training.seed, training.shuffle_first_epoch)
+        self.texts = [texts[i] for i in sample[:PARITY_TEXTS]]
+        self.repeated = count_repeated(texts, spec)
+        self.digests = (self._corpus.digest, _digest(split))
 
-    def record(history: History, encoder: Encoder) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if len(split.reported):
-            asked = split.train, split.reported, labels
-            before = unit_vectors(started.encode(), started.bundle.featurizer) if started else None
-            found["labels"] = {
-                "texts": len(split.reported),
-                "before": label_accuracies(*asked, before) if before else None,
-                "after": label_accuracies(*asked, unit(encoder)),
-            }
-            if before is not None:
-                rights = [count_values(label_rights(*asked, one)) for one in (before, unit(encoder))]
-                said = "label of the nearest text and nearest mean of a label, mean %"
-                found["labels"]["verdict"] = verdict(said, rights, np.arange(len(split.reported)), mean_of)
+    def make_encoder(self) -> Encoder:
+        """Return the encoder with its first values, or with those of the bundle that it starts from."""
+        return begin_encoder(self.config, self.started, self.training.seed, self.vocabulary, self.data)
+
+    def make_objective(self, encoder: Encoder, device: torch.device) -> Objective:
+        """Return what pairs of texts of a label teach."""
+        return build_objective(
+            self.config.objective, encoder, self._corpus, self._mixture, self.training, self._split.train.classes
+        )
+
+    def make_selection(self) -> Selection | None:
+        """Return how often the label of a held-out text is found, at each epoch; None where none are held out."""
+        if not len(self._split.chosen_by):
+            return None
+        return Selection(
+            lambda encoder: label_score(self._chosen_beside, self._split.chosen_by, self._labels, self._unit(encoder)),
+            max(-(-self._mixture.pairs_per_epoch // self.training.batch), 1),
+        )
+
+    def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the file, the pairs and how often labels are found."""
         return {
-            "data": [_data_record_labels(one, split, bad, source)],
-            "pairs": history.examples,
-            "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
-            **found,
-            **origin_record(started),
+            "data": [_data_record_labels(self.config.data[0], self._split, self._bad, self._source)],
+            **_pairs_record(history),
+            **self._found_record(encoder),
+            **origin_record(self.started),
         }
 
-    def make_objective(encoder: Encoder, device: Any) -> Objective:
-        return build_objective(config.objective, encoder, corpus, mixture, training, split.train.classes)
+    def _found_record(self, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the labels that are found of the reported texts, empty without any."""
+        split = self._split
+        if not len(split.reported):
+            return {}
+        asked = split.train, split.reported, self._labels
+        before = unit_vectors(self.started.encode(), self.started.bundle.featurizer) if self.started else None
+        found: dict[str, Any] = {
+            "texts": len(split.reported),
+            "before": label_accuracies(*asked, before) if before else None,
+            "after": label_accuracies(*asked, self._unit(encoder)),
+        }
+        if before is not None:
+            rights = [count_values(label_rights(*asked, unit)) for unit in (before, self._unit(encoder))]
+            measure = "label of the nearest text and nearest mean of a label, mean %"
+            found["verdict"] = verdict(measure, rights, np.arange(len(split.reported)), mean_of)
+        return {"labels": found}
 
-    selection = None
-    if len(split.chosen_by):
-        selection = Selection(
-            lambda encoder: label_score(chosen_beside, split.chosen_by, labels, unit(encoder)),
-            max(-(-mixture.pairs_per_epoch // training.batch), 1),
-        )
-    return Plan(
-        vocabulary,
-        featurizer,
-        [texts[i] for i in sample[:PARITY_TEXTS]],
-        count_repeated(texts, spec),
-        make_encoder=lambda: begin_encoder(config, started, training.seed, vocabulary, begun.data),
-        record=record,
-        make_objective=make_objective,
-        selection=selection,
-        digests=(corpus.digest, _digest(split)),
-    )
+    def _unit(self, encoder: Encoder) -> Encode:
+        return unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
 
 
 def _digest(split: LabelSplit) -> str:

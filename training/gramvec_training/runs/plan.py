@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,23 +16,31 @@ from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A run that is ready for its first step.
+class Plan(ABC):
+    """A run that is ready for its first step; a subclass reads and featurizes one kind of data when it is made.
 
-    texts: a sample of those that it learns from, for the export's parity check. repeated: counts for its memo.
-    make_encoder: the encoder with its first values, on the CPU. record: what the record says of the data, given what
-    the loop did and the encoder that came of it. make_objective: what is learned, on a device; None where the first
-    values are the last. selection: by what the kept model is chosen where the config does not say. digests: of what it
-    is trained on, for the checkpoint.
+    texts: a sample of those that it learns from, for the export's parity check. repeated: counts for its memo. digests:
+    of what it is trained on, for the checkpoint.
     """
 
     vocabulary: Vocabulary
     featurizer: Featurizer
     texts: Sequence[str]
     repeated: RepeatedParts
-    make_encoder: Callable[[], Encoder]
-    record: Callable[[History, Encoder], dict[str, Any]]
-    make_objective: Callable[[Encoder, torch.device], Objective] | None = None
-    selection: Selection | None = None
     digests: tuple[str, ...] = ()
+
+    @abstractmethod
+    def make_encoder(self) -> Encoder:
+        """Return the encoder with its first values, on the CPU."""
+
+    def make_objective(self, encoder: Encoder, device: torch.device) -> Objective | None:
+        """Return what the encoder learns, on a device; None where its first values are the last."""
+        return None
+
+    def make_selection(self) -> Selection | None:
+        """Return what the kept model is chosen by where the config does not say; None for the last step's."""
+        return None
+
+    @abstractmethod
+    def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
+        """Return what the record says of the data, given what the loop did and the encoder that came of it."""

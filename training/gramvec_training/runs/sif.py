@@ -30,50 +30,56 @@ from gramvec_training.sections import BagSettings
 from gramvec_training.shared import Floats
 
 
-def prepare_sif(begun: StartedRun, folder: Path, how: How) -> Plan:
-    """Weight the words' vectors, and compute the common components from the texts."""
-    start = time.monotonic()
-    config, data = begun.config, begun.data
-    sif, settings = config.sif, config.composition
-    assert sif is not None
-    if not isinstance(settings, BagSettings):
-        raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}")
-    source = vectors_at(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
-    words, vectors, origin = word_vectors(source)
-    frequencies = read_frequencies(data / sif.frequencies)
-    unknown = _unknown_word(words) if config.features.unknown_words == "row" else None
-    spec = spec_of(config)
-    vocabulary, table = word_table(
-        words, vectors, frequencies, max_words=sif.max_words, unknown=unknown, symbols=spec.has_symbols
-    )
-    table = table * _weights(sif, vocabulary, frequencies, spec, data, unknown)[:, None]
+class SifPlan(Plan):
+    """A run that weighs the words' vectors and computes the common components from the texts; nothing is learned."""
 
-    texts, counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
-    texts = texts[: sif.sample]
-    featurizer = Featurizer(spec, vocabulary)
-    encoder = Bag(torch.from_numpy(table), settings)
-    if sif.components:
-        pooled = Bag(encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False))
-        components = common_components(encoder_function(pooled, featurizer)(texts), sif.components)
-        encoder = Bag(encoder.table.detach(), settings, components=torch.from_numpy(components))
-    seconds = round(time.monotonic() - start, 1)
+    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+        start = time.monotonic()
+        config, data = begun.config, begun.data
+        sif, settings = config.sif, config.composition
+        assert sif is not None
+        if not isinstance(settings, BagSettings):
+            raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}")
+        self.config = config
+        source = vectors_at(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
+        words, vectors, self._origin = word_vectors(source)
+        frequencies = read_frequencies(data / sif.frequencies)
+        unknown = _unknown_word(words) if config.features.unknown_words == "row" else None
+        spec = spec_of(config)
+        self.vocabulary, table = word_table(
+            words, vectors, frequencies, max_words=sif.max_words, unknown=unknown, symbols=spec.has_symbols
+        )
+        table = table * _weights(sif, self.vocabulary, frequencies, spec, data, unknown)[:, None]
 
-    def record(history: History, encoder: Encoder) -> dict[str, Any]:
+        texts, self._counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
+        texts = texts[: sif.sample]
+        self.featurizer = Featurizer(spec, self.vocabulary)
+        self._encoder = Bag(torch.from_numpy(table), settings)
+        if sif.components:
+            pooled = Bag(
+                self._encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False)
+            )
+            components = common_components(encoder_function(pooled, self.featurizer)(texts), sif.components)
+            self._encoder = Bag(self._encoder.table.detach(), settings, components=torch.from_numpy(components))
+        self._sentences = len(texts)
+        self._seconds = round(time.monotonic() - start, 1)
+        self.texts = (texts or words)[:PARITY_TEXTS]
+        self.repeated = RepeatedParts({}, {})
+
+    def make_encoder(self) -> Encoder:
+        """Return the bag of weighted vectors, with the components where the config has some."""
+        return self._encoder
+
+    def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
+        """Return the record of the texts and of where the vectors come from."""
         return {
-            "data": [{"name": one.name, "license": one.license, "texts": counts[one.name]} for one in config.texts],
-            "vectors": origin,
-            "sentences": len(texts),
-            "seconds": seconds,
+            "data": [
+                {"name": one.name, "license": one.license, "texts": self._counts[one.name]} for one in self.config.texts
+            ],
+            "vectors": self._origin,
+            "sentences": self._sentences,
+            "seconds": self._seconds,
         }
-
-    return Plan(
-        vocabulary,
-        featurizer,
-        (texts or words)[:PARITY_TEXTS],
-        RepeatedParts({}, {}),
-        make_encoder=lambda: encoder,
-        record=record,
-    )
 
 
 def _unknown_word(words: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,8 @@ from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
 from gramvec_training.fit.loop import History, Log, Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
-from gramvec_training.runs.distill import prepare_distillation
-from gramvec_training.runs.pairs import prepare_labels, prepare_pairs
-from gramvec_training.runs.plan import Plan
+from gramvec_training.runs.distill import DistillationPlan
+from gramvec_training.runs.pairs import LabelPlan, PairPlan
 from gramvec_training.runs.run_dir import (
     CHECKPOINT,
     FinishedRun,
@@ -30,10 +29,8 @@ from gramvec_training.runs.run_dir import (
     spec_of,
     versions,
 )
-from gramvec_training.runs.sif import prepare_sif
+from gramvec_training.runs.sif import SifPlan
 from gramvec_training.sections import Dev, Select
-
-Prepare = Callable[[StartedRun, Path, How], Plan]
 
 
 def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
@@ -48,15 +45,16 @@ def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
     chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
 
-    plan = _preparation(config)(begun, folder, how)
+    plan = _plan_of(config)(begun, folder, how)
     save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
     encoder = plan.make_encoder().to(device)
-    history, selection = History(), plan.selection
+    objective = plan.make_objective(encoder, device)
+    history, selection = History(), plan.make_selection()
     if config.select is not None:
         selection = _selection(config.select, chosen_by, plan.featurizer)
-    if plan.make_objective is not None:
+    if objective is not None:
         history = fit(
-            Trainer(encoder, plan.make_objective(encoder, device), device),
+            Trainer(encoder, objective, device),
             folder / CHECKPOINT,
             identity=_identity(config, *plan.digests),
             resume=how.resume,
@@ -87,12 +85,12 @@ def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
     return record
 
 
-def _preparation(config: Config) -> Prepare:
+def _plan_of(config: Config) -> type[DistillationPlan | LabelPlan | PairPlan | SifPlan]:
     if config.sif is not None:
-        return prepare_sif
+        return SifPlan
     if config.distillation is not None:
-        return prepare_distillation
-    return prepare_labels if config.data[0].labeled else prepare_pairs
+        return DistillationPlan
+    return LabelPlan if config.data[0].labeled else PairPlan
 
 
 def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
