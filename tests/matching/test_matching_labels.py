@@ -23,7 +23,7 @@ from conftest import ROOT
 from gramvec.errors import InputError
 from gramvec.matching import fit_matcher as learning
 from gramvec.matching.api import Matcher
-from gramvec.matching.features import TablePair, codes_of, feature_names, number_of
+from gramvec.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import labels_of, read_labels
 from gramvec.matching.matcher import PairLabels, uncertain
@@ -71,7 +71,9 @@ def either(request: pytest.FixtureRequest, tables: Any) -> Matcher:
     """A matcher of each kind."""
     left, right, labels = tables
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "_FITS", {request.param: learning._FITS[request.param]})
+        fits = learning._fits(trees=True)
+        name = "logistic 5" if request.param == "logistic" else "trees"
+        patch.setattr(learning, "_fits", lambda *, trees: {name: fits[name]})
         return Matcher.fit(left, right, labels[:60] + labels[120:300], on=["name", "price"])
 
 
@@ -94,6 +96,20 @@ def test_the_report_is_of_labels_that_were_held_out(tables: Any, matcher: Matche
     rng = random.Random(2)
     noise = [(one, other, rng.randrange(2)) for one, other, _ in labels]
     assert Matcher.fit(left, right, noise, on=["name", "price"]).report.precision < 0.8
+
+
+def test_labels_that_teach_nothing_leave_the_pair_model_as_it_is() -> None:
+    drawn = np.random.default_rng(5)
+    features = drawn.normal(size=(400, 12)).astype(np.float32)
+    match = drawn.random(400) < 1 / (1 + np.exp(-3 * features[:, LIKELY]))
+    features[:, LIKELY] *= 3
+    labels = PairLabels(np.arange(400), np.arange(400), match)
+    classifier, threshold, report = learning.learn(features, labels, features)
+    assert np.allclose(classifier.probabilities(features), 1 / (1 + np.exp(-features[:, LIKELY])))
+    assert report.kind == "logistic" and 0.2 < threshold < 0.65
+    features[:, LIKELY] = 0.0
+    classifier, _, _ = learning.learn(features, labels._replace(match=features[:, 5] > 0), features)
+    assert (classifier.probabilities(features) > 0.5).tolist() == (features[:, 5] > 0).tolist()
 
 
 def test_parts_keep_left_rows_whole_and_have_matches_each() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -32,12 +34,20 @@ FEWEST, FEWEST_ROWS = 5, FOLDS
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
-# Of a logistic regression: it weighs what draws the coefficients to those of the pair model alone.
-PULL = 20.0
+# What draws the coefficients of a logistic regression to those of the pair model alone is as strong as serves
+# cross-validation best. With the first one, nothing is learned.
+PULLS = (math.inf, 320.0, 80.0, 20.0, 5.0)
+MARGIN = 2.0
 STEPS, TOLERANCE = 50, 1e-9
-# Of fewer labels, only a logistic regression is learned, and the threshold is that of the highest F1 that its
-# probabilities promise for some of the candidates: labels that a person was asked for are not drawn evenly.
-MANY_LABELS, ASKED_CANDIDATES = 200, 100_000
+# Of fewer labels, no trees are learned.
+TREE_LABELS = 200
+# Of fewer labels, the threshold is that of the highest F1 that the probabilities promise for some of the candidates:
+# labels that a person was asked for are not drawn evenly. Of more, it is midway between that and the best one of
+# cross-validation.
+THRESHOLD_LABELS, SOME_CANDIDATES = 100, 100_000
+# Probabilities nearer to 0 and 1 count as these when losses are compared.
+NEAREST_TO_SURE = 1e-3
+Fit = Callable[[PairFeatures, NDArray[np.bool_]], PairClassifier]
 # More than the rounding errors of these sums and scikit-learn's.
 CLOSE = 1e-6
 
@@ -69,9 +79,8 @@ def fit_matcher(
     def watched(done: int) -> None:
         watch("comparing pairs", done, len(labels.match))
 
-    few = len(labels.match) < MANY_LABELS
-    candidates = _some_candidates(pair) if few else None
-    classifier, threshold, report = learn(pair.features(labels.left, labels.right, watched), labels, candidates)
+    features = pair.features(labels.left, labels.right, watched)
+    classifier, threshold, report = learn(features, labels, _some_candidates(pair))
     top = None if pair.same else top_of(labels)
     return LearnedMatcher(tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top, report)
 
@@ -87,42 +96,58 @@ def top_of(labels: PairLabels) -> int | None:
 
 def _some_candidates(pair: TablePair) -> PairFeatures:
     found = pair.candidates()
-    some = slice(None, None, max(1, -(-len(found.left) // ASKED_CANDIDATES)))
+    some = slice(None, None, max(1, -(-len(found.left) // SOME_CANDIDATES)))
     return pair.features(found.left[some], found.right[some])
 
 
 def learn(
-    features: PairFeatures, labels: PairLabels, candidates: PairFeatures | None = None
+    features: PairFeatures, labels: PairLabels, candidates: PairFeatures
 ) -> tuple[PairClassifier, float, LabelReport]:
-    """Return (classifier, threshold, report) for the features of the labeled pairs, float32[p, f].
+    """Return (classifier, threshold, report) for labeled pairs.
 
-    Left rows are dealt to five parts, of which one is held out. The kind of classifier and the threshold are chosen on
-    the others, by F1 of cross-validated scores, and what they learn is scored on the held-out part. The returned
-    classifier is fitted on all five. The result is deterministic.
+    Left rows are dealt to five parts, of which one is held out. The kind of classifier is chosen on the others, by the
+    loss of cross-validated probabilities, and what they learn is scored on the held-out part. The returned classifier
+    is fitted on all five; it is the pair model alone unless something learned is better. The result is deterministic.
 
-    With `candidates`, the features of unlabeled pairs, float32[n, f], it is a logistic regression, and the threshold is
-    that of the highest F1 that it expects for them.
+    Args:
+        features: float32[p, f], of the labeled pairs.
+        labels: which of them match.
+        candidates: float32[n, f], the features of unlabeled pairs, by which the threshold is chosen.
     """
     part = _parts(labels)
     held = part == 0
     rest = np.flatnonzero(~held)
-    if candidates is None:
-        scores = {kind: _cross_validated(kind, features[rest], labels.match[rest], part[rest]) for kind in _FITS}
-        thresholds = {kind: best_threshold(score, labels.match[rest]) for kind, score in scores.items()}
-        kind = max(thresholds, key=lambda one: thresholds[one][1])
-    else:
-        kind = next(iter(_FITS))
-    tried, fitted = (_FITS[kind](features[rows], labels.match[rows]) for rows in (rest, slice(None)))
-    if candidates is None:
-        threshold = held_threshold = thresholds[kind][0]
-    else:
-        held_threshold, threshold = (
-            threshold_of(one.probabilities(candidates).astype(np.float32)) for one in (tried, fitted)
-        )
+    match, many = labels.match[rest], len(labels.match) >= TREE_LABELS
+    scores = {name: _cross_validated(fit, features[rest], match, part[rest]) for name, fit in _fits(trees=many).items()}
+    name = _best(scores, match)
+    fit = _fits(trees=many)[name]
+    tried, fitted = (fit(features[rows], labels.match[rows]) for rows in (rest, slice(None)))
+    held_threshold, threshold = (
+        threshold_of(one.probabilities(candidates).astype(np.float32)) for one in (tried, fitted)
+    )
+    if len(labels.match) >= THRESHOLD_LABELS:
+        best, _ = best_threshold(scores[name], match)
+        held_threshold, threshold = (held_threshold + best) / 2, (threshold + best) / 2
     positive = tried.probabilities(features[held]) >= held_threshold
     counts = len(labels.match), int(labels.match.sum()), int(held.sum()), int(labels.match[held].sum())
+    kind = "trees" if name == "trees" else "logistic"
     report = LabelReport(kind, *counts, *precision_recall_f1(positive, labels.match[held]))
     return fitted, threshold, report
+
+
+def _best(scores: dict[str, PairValues], match: NDArray[np.bool_]) -> str:
+    """Return the name of the scores whose loss, the negative log-likelihood of the labels, is least.
+
+    The first is the pair model alone: what is learned has to be better by MARGIN standard errors of the difference.
+    """
+    losses = {name: -np.log(np.clip(np.where(match, one, 1 - one), NEAREST_TO_SURE, 1)) for name, one in scores.items()}
+    first = next(iter(losses))
+
+    def behind(name: str) -> float:
+        difference = losses[name] - losses[first]
+        return float(difference.mean() + MARGIN * difference.std() / math.sqrt(len(difference)))
+
+    return min(losses, key=behind)
 
 
 def check_enough(labels: PairLabels) -> None:
@@ -190,16 +215,16 @@ def _parts(labels: PairLabels) -> RowIds:
     return np.asarray(part[of_pair], np.int64)
 
 
-def _cross_validated(kind: str, features: PairFeatures, match: NDArray[np.bool_], part: RowIds) -> PairValues:
+def _cross_validated(fit: Fit, features: PairFeatures, match: NDArray[np.bool_], part: RowIds) -> PairValues:
     """Return the score of each pair, float64[p], by a classifier that is fitted on the other parts."""
     scores = np.empty(len(match))
     for one in np.unique(part):
         others = part != one
-        scores[~others] = _FITS[kind](features[others], match[others]).probabilities(features[~others])
+        scores[~others] = fit(features[others], match[others]).probabilities(features[~others])
     return scores
 
 
-def _logistic(features: PairFeatures, match: NDArray[np.bool_]) -> LinearClassifier:
+def _logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: float) -> LinearClassifier:
     """Fit a logistic regression by Newton's method. Its coefficients are drawn to those of the pair model alone."""
     wide = features.astype(np.float64)
     means, scales = wide.mean(axis=0), wide.std(axis=0)
@@ -208,12 +233,12 @@ def _logistic(features: PairFeatures, match: NDArray[np.bool_]) -> LinearClassif
     columns = np.column_stack([(wide - means) / scales, np.ones(len(wide))])
     prior = np.zeros(columns.shape[1])
     prior[LIKELY] = 1.0
-    pull = np.append(np.full(wide.shape[1], PULL), PULL / 20)
+    pulls = np.append(np.full(wide.shape[1], pull), pull / 20)
     found = prior.copy()
-    for _ in range(STEPS):
+    for _ in range(STEPS if math.isfinite(pull) else 0):
         probabilities = 1 / (1 + np.exp(-np.clip(columns @ found, -30, 30)))
-        slope = columns.T @ (probabilities - match) + pull * (found - prior)
-        curve = (columns.T * (probabilities * (1 - probabilities))) @ columns + np.diag(pull)
+        slope = columns.T @ (probabilities - match) + pulls * (found - prior)
+        curve = (columns.T * (probabilities * (1 - probabilities))) @ columns + np.diag(pulls)
         step = np.linalg.solve(curve, slope)
         found -= step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         if float(np.abs(step).max()) < TOLERANCE:
@@ -238,7 +263,7 @@ def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
     return made
 
 
-_FITS: dict[str, Callable[[PairFeatures, NDArray[np.bool_]], PairClassifier]] = {
-    "logistic": _logistic,
-    "trees": _boosted,
-}
+def _fits(*, trees: bool) -> dict[str, Fit]:
+    """Return the ways to learn a classifier from features and labels, by name."""
+    fits: dict[str, Fit] = {f"logistic {pull:g}": partial(_logistic, pull=pull) for pull in PULLS}
+    return fits | ({"trees": _boosted} if trees else {})
