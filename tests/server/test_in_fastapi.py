@@ -433,6 +433,28 @@ def test_an_application_that_could_not_begin_begins_later(small: Embedder, tmp_p
         assert client.post("/embed", json=TEXT).status_code == 200
 
 
+def test_a_lifespan_of_theirs_that_fails_ends_ours(small: Embedder) -> None:
+    app = create_app(Settings(model=(str(small.bundle.path),)))
+    theirs: list[bool] = [True, False]
+
+    @asynccontextmanager
+    async def living(_: FastAPI) -> AsyncIterator[None]:
+        async with app.router.lifespan_context(app):
+            if theirs.pop(0):
+                raise OSError("no database")
+            yield
+
+    outer = FastAPI(lifespan=living)
+    outer.mount("/text", app)
+    with pytest.raises(OSError, match="no database"), TestClient(outer):
+        pass
+    assert app.state.gramvec.stopping
+    with pytest.raises(GramvecError, match="closed"):
+        app.state.gramvec.served.embedder.embed(["a"])
+    with TestClient(outer) as client:
+        assert client.post("/text/embed", json=TEXT).status_code == 200
+
+
 def test_a_router_without_its_lifespan_says_so(small: Embedder) -> None:
     app = FastAPI()
     app.include_router(router(Settings(), small))

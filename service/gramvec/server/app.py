@@ -235,14 +235,16 @@ def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
                 await asyncio.wait([loading])
                 if service.failure is not None:
                     raise GramvecError(service.failure)
-        yield
-        service.stop()
-        if loading is not None:
-            loading.cancel()  # it may read for a long time yet
-            await asyncio.wait([loading])
-        await service.close()
-        if service.spans is not None:
-            with suppress(TimeoutError):
-                await in_background(service.spans.close, seconds=LAST_SPANS_SECONDS)
+        try:
+            yield
+        finally:
+            service.stop()
+            if loading is not None:
+                loading.cancel()  # it may read for a long time yet
+                await asyncio.wait([loading])
+            await service.close()
+            if service.spans is not None:
+                with suppress(TimeoutError):
+                    await in_background(service.spans.close, seconds=LAST_SPANS_SECONDS)
 
     return lifespan
