@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 import tracemalloc
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import MODEL, gramvec_command
+from bulk_support import MODEL, as_csv, gramvec_command
 from gramvec.duplicates import differences, exact_join, pairs
 from gramvec.duplicates.differences import difference, same_numbers, word_replaced
 from gramvec.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
@@ -23,6 +24,8 @@ from gramvec.duplicates.pairs import groups, similar_pairs
 from gramvec.duplicates.rows import read_rows
 from gramvec.errors import InputError
 from gramvec.tables.inputs import FileFormat
+from gramvec.tables.outputs import TABLE_FORMS
+from spreadsheet_support import write_xlsx
 
 for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
@@ -316,6 +319,40 @@ def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "a.parquet")
     run(tmp_path / "a.parquet", "--keep", tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "b.parquet").to_pydict() == {"n": [1, 2], "text": ["bananas", "apples"]}
+
+
+def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
+    """A table of any form may become one of another; what an ending cannot hold is refused before any work."""
+    pytest.importorskip("python_calamine", reason="python-calamine is not installed: pip install '.[sheets]'")
+    pq = pytest.importorskip("pyarrow.parquet")
+    rows = [{"n": "7", "text": "bananas, ripe"}, {"n": "8", "text": "apples"}, {"n": "9", "text": "bananas, ripe"}]
+    table = [list(rows[0]), *(list(row.values()) for row in rows)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (tmp_path / "a.csv").write_bytes(as_csv(table[1:], table[0]).replace(b"\r\n", b"\n"))
+    (tmp_path / "a.dat").write_bytes((tmp_path / "a.csv").read_bytes())
+    write_xlsx(tmp_path / "a.xlsx", {"s": table})
+    for source in ("a.json", "a.csv", "a.xlsx"):
+        for form in TABLE_FORMS:
+            kept = tmp_path / f"{source}.kept.{form}"
+            run(tmp_path / source, "--keep", kept)
+            if form == "parquet":
+                assert pq.read_table(kept).to_pylist() == rows[:2]
+            elif form == "jsonl":
+                assert [json.loads(line) for line in kept.read_text().splitlines()] == rows[:2]
+            else:
+                with kept.open(newline="") as file:
+                    assert list(csv.reader(file, delimiter="," if form == "csv" else "\t")) == table[:3]
+    assert run(tmp_path / "a.xlsx", "--keep", "-")[0] == 'n,text\n7,"bananas, ripe"\n8,apples\n'
+    for source, ending in (("a.xlsx", "xlsx"), ("a.csv", "txt"), ("a.json", "json"), ("a.csv", "csv.gz")):
+        _, said = run(tmp_path / source, "--keep", tmp_path / f"b.{ending}", code=1)
+        assert f"nothing is written as .{ending.removeprefix('csv.')}; name a file with one of .csv, " in said
+    run(tmp_path / "a.dat", "--input-format", "csv", "--keep", tmp_path / "b.dat")
+    assert (tmp_path / "b.dat").read_text() == 'n,text\n7,"bananas, ripe"\n8,apples\n'
+    (tmp_path / "bad.csv").write_text("n,text\n1,a\n2\n")
+    run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == "n,text\n1,a\n2\n"
+    _, said = run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.jsonl", code=1)
+    assert "line 3 cannot be written (1 fields, the header has 2); name a file with the input's ending" in said
 
 
 def test_lines_that_an_index_has_already(tmp_path: Path) -> None:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import compress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.embed_file import Watcher
+from gramvec.bulk.embed_file import COLUMN, Watcher
 from gramvec.duplicates.api import why_not_compared
 from gramvec.duplicates.distinct import DistinctRows
 from gramvec.duplicates.likely import likely_known
+from gramvec.errors import InputError
 from gramvec.lexical.demands import Demands
 from gramvec.matching.inputs import NO_ID
 from gramvec.search.index import Index
-from gramvec.tables.columns import Columns, OnError, read_columns
-from gramvec.tables.inputs import FileFormat, Source
+from gramvec.tables.batches import Reader
+from gramvec.tables.columns import Columns, OnError, read_columns, value_or_none
+from gramvec.tables.inputs import COMPRESSED, STDIN, FileFormat, Form, Source
+from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.parquet import ParquetReader, pyarrow
 from gramvec.tables.readers import CsvReader, open_reader
-from gramvec.tables.staging import output_file
+from gramvec.tables.staging import is_stream, output_file
+from gramvec.tables.writers import records_of
 from gramvec.text.arrays import Int64s
 
 # Rows of a file: more do not fit in memory.
@@ -29,6 +34,12 @@ MOST_ROWS = 100_000_000
 # Hits of an index that each text is scored against.
 KNOWN_CANDIDATES = 10
 BLOCK_TEXTS = 1_024
+KeptForm = TableForm | Literal["txt"]
+# What rows of a form are written as where nothing else is asked for.
+BECOMES: dict[Form, KeptForm] = {
+    "txt": "txt", "csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "parquet": "parquet",
+    "json": "jsonl", "xlsx": "csv", "ods": "csv",
+}  # fmt: skip
 
 
 class DedupeTable(NamedTuple):
@@ -125,27 +136,73 @@ def known_rows(
     return [KnownRow(row, *best[text]) for row, text in enumerate(distinct.of_row.tolist()) if text in best]
 
 
-def write_kept(path: Path, form: FileFormat, dropped: Int64s, output: Path) -> None:
-    """Write the rows of `path` except those of some numbers, byte for byte (Parquet: with the same schema).
+def form_to_keep(source: Path, form: FileFormat, output: Path | None) -> KeptForm:
+    """Return the form of the rows that are kept: the input's on a pipe or behind the same ending, else the ending's.
+
+    Spreadsheets become CSV, and an array of JSON becomes lines of it.
+
+    Raises InputError for an ending that no form has.
+    """
+    own = BECOMES[form.form]
+    if output is None or output == STDIN or is_stream(output):
+        return own
+    ending = output.suffix.lower()
+    if own == form.form and ending not in COMPRESSED and ending == source.suffix.lower():
+        return own
+    if own == "txt" and not ending:
+        return own
+    forms: tuple[KeptForm, ...] = ("txt", *TABLE_FORMS) if own == "txt" else TABLE_FORMS
+    return form_to_write(output, forms, option="")
+
+
+def write_kept(
+    path: Path, given: FileFormat, form: KeptForm, columns: Iterable[str], dropped: Int64s, output: Path
+) -> None:
+    """Write the rows of `path` except those of some numbers, in the input's own form byte for byte.
+
+    Parquet of Parquet has the same schema.
 
     Args:
         path: the input.
-        form: of the input.
+        given: its format.
+        form: of the output, see `form_to_keep`.
+        columns: of the input, in order.
         dropped: ascending numbers, see TableRow.
         output: the file.
+
+    Raises:
+        InputError: a row that cannot be read has no place in another form.
     """
-    with closing(Source(path)) as source, output_file(output) as out:
-        reader = open_reader(source, form, None, keep=True)
-        if isinstance(reader, ParquetReader):
-            _write_parquet(reader, dropped, out)
+    with closing(Source(path)) as source:
+        reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
+        if form != given.form and form != "txt":
+            names = [] if form == "jsonl" else list(columns)
+            write_table(output, form, names, _records(reader, names, dropped, output))
             return
-        begun = False
-        for block in reader.blocks():
-            if not begun and isinstance(reader, CsvReader):
-                out.write(_ended(reader.header))
-            begun = True
-            kept = _kept(block.numbers, dropped)
-            out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+        with output_file(output) as out:
+            if isinstance(reader, ParquetReader):
+                _write_parquet(reader, dropped, out)
+                return
+            begun = False
+            for block in reader.blocks():
+                if not begun and isinstance(reader, CsvReader):
+                    out.write(_ended(reader.header))
+                begun = True
+                kept = _kept(block.numbers, dropped)
+                out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+
+
+def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path) -> Iterator[dict[str, Any]]:
+    """Yield these columns of the rows that are kept, or all."""
+    for block in reader.blocks():
+        for place, why in block.bad.items():
+            raise InputError(
+                f"{output}: {reader.unit} {block.numbers[place]} cannot be written ({why}); name a file with the"
+                " input's ending, which takes it as it is"
+            )
+        kept = _kept(block.numbers, dropped).tolist()
+        for record in compress(records_of(block), kept):
+            yield {name: value_or_none(record, name) for name in names} if names else record
 
 
 def _kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:

@@ -30,7 +30,7 @@ from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows,
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
 from gramvec.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.duplicates.report import dedupe_report, known_report
-from gramvec.duplicates.rows import DedupeTable, KnownRow, known_rows, read_rows, write_kept
+from gramvec.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
 from gramvec.matching.report import pair_model_fact
 from gramvec.progress import progress_bar
@@ -135,6 +135,7 @@ def dedupe(
     _check_stays(stays, keep, against, report)
     clock = JobClock()
     form = form_to_write(output, TABLE_FORMS, "jsonl" if as_json else None, "tsv", "--json")
+    kept_form = form_to_keep(source, input_format, keep)
     check_outputs(output, keep, report, inputs=[source, against], overwrite=overwrite)
     on = tuple(dict.fromkeys(on or (COLUMN,)))
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
@@ -170,7 +171,8 @@ def dedupe(
                 shown.write_pairs(output, form, found.pairs_up_to(max_pairs))
         if keep is not None:
             target = folder / "kept" if keep == STDIN else keep
-            write_kept(file, input_format, np.asarray(table.table.numbers, np.int64)[dropped], target)
+            numbers = np.asarray(table.table.numbers, np.int64)[dropped]
+            write_kept(file, input_format, kept_form, table.table.found, numbers, target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
             rows = len(table.ids) + table.table.bad.count
