@@ -16,6 +16,24 @@ from gramvec.report import JobReport, write_page
 
 pytestmark = pytest.mark.slow
 
+# The contrast of each element's text with what is behind it, by relative luminance.
+CONTRASTS = """
+const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+const luminance = (colors) => {
+  canvas.clearRect(0, 0, 1, 1);
+  for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
+  const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((one) => one / 255)
+    .map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+return arguments[0].filter((element) => element.textContent.trim()).map((element) => {
+  const behind = [];
+  for (let at = element; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
+  const [one, other] = [luminance(behind), luminance([...behind, getComputedStyle(element).color])];
+  return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+});
+"""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
@@ -56,14 +74,32 @@ def test_the_slider_counts_again_by_keyboard(browser: Chrome, tmp_path: Path):
     assert expected["recall"] == pytest.approx(60 * 0.9005 / (60 * 0.9005 + 40 * 0.4005 + 900 * 0.0505))
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1100])
-def test_nothing_is_wider_than_the_screen(browser: Chrome, tmp_path: Path, width: int):
-    browser.set_window_size(width, 900)
+def test_nothing_is_wider_than_the_screen_or_of_low_contrast(browser: Chrome, tmp_path: Path, width: int, scheme: str):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     show(browser, tmp_path, whole_report())
     wide, shown = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     assert wide <= shown
+    texts = browser.find_elements(
+        By.CSS_SELECTOR, "h1, h2, p, .soft, dt, dd, th, td, mark, summary, .ids, .name, label, output"
+    )
+    assert min(browser.execute_script(CONTRASTS, texts)) >= 4.5  # WCAG 2.2, AA
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_everything_has_a_name_for_screen_readers(browser: Chrome, tmp_path: Path):
+    show(browser, tmp_path, whole_report())
+    named = browser.find_elements(By.CSS_SELECTOR, "section, input, summary, svg[role=img], main h1, main h2")
+    assert all(element.accessible_name for element in named)
+    assert {element.aria_role for element in browser.find_elements(By.CSS_SELECTOR, "section")} == {"region"}
+    assert len(browser.find_elements(By.TAG_NAME, "main")) == len(browser.find_elements(By.TAG_NAME, "h1")) == 1
 
 
 def test_a_large_job_opens(browser: Chrome, tmp_path: Path):
     show(browser, tmp_path, large_report(100_000))
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
     assert len(browser.find_elements(By.CSS_SELECTOR, ".pair")) == 90

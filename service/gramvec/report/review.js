@@ -94,6 +94,7 @@ function labelQuestions() {
     },
     status: () => {
       if (!current.rounds) return "After ten answers a head is learned from them.";
+      if (!current.right) return rounds();
       const [first, learned] = current.right.map(percent);
       return `${rounds()} Of the answers here the first head has ${first} right and the learned head ${learned}, each left out; `
         + `what is shown is the ${current.is_first ? "first" : "learned"} head's.`;

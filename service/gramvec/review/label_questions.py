@@ -37,7 +37,7 @@ class HeadScores(NamedTuple):
         scores: float32[n, labels], 0 to 1.
         threshold: score from which on a label is known.
         right: share of the answers of this review for which the first head's and the last learned head's best label is
-            right, those of the learned head left out; None before the first learning.
+            right, those of the learned head left out; None before there are any.
         is_first: whether this is the head that the review began with.
     """
 
@@ -176,7 +176,7 @@ class LabelQuestions:
         places = report.answers.rows - len(self._others)
         is_new = np.array([at >= 0 and int(rows[at]) not in self._before for at in places.tolist()], np.bool_)
         right = self._compare(rows[places[is_new]], report.answers.right[is_new], answers)
-        if right[0] > right[1]:
+        if right is not None and right[0] > right[1]:
             return self._first._replace(right=right)
         return HeadScores(head.labels, head.predict(self._texts, self._vectors), head.threshold, right, is_first=False)
 
@@ -184,10 +184,10 @@ class LabelQuestions:
         """Write a head. Raises as `write` does."""
         return self._write([*(label for _, label in self._others), *answers.values()])
 
-    def _compare(self, rows: Int64s, learned: Bools, answers: Answers) -> tuple[float, float]:
+    def _compare(self, rows: Int64s, learned: Bools, answers: Answers) -> tuple[float, float] | None:
         """Return the shares of answers for which the first and the learned head's best label is right."""
         if not len(rows):
-            return 0.0, 0.0
+            return None
         best = self._first.scores[rows].argmax(axis=1).tolist()
         labels = [self._first.labels[at] in self._labels(answers[row])
                   for at, row in zip(best, rows.tolist(), strict=True)]  # fmt: skip
