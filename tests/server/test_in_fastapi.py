@@ -3,6 +3,7 @@ user's, below a prefix of theirs, in their TestClient. No fast path may pass wha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gramvec import Embedder, GramvecError, InputError
 from gramvec.server import create_app, router
@@ -294,6 +295,34 @@ def test_every_kind_of_middleware(small: Embedder) -> None:
     with TestClient(app) as client:
         for method, path, body in (*ASKED, ("POST", "/embed", {"inputs": 5}), ("GET", "/nowhere", None)):
             assert client.request(method, path, json=body).headers["x-stamp"] == path
+
+
+def test_a_client_that_goes_is_no_failure_behind_a_middleware(small: Embedder) -> None:
+    """Starlette's own raises "No response returned" where a route sends nothing."""
+    app = create_app(Settings(), small)
+
+    @app.middleware("http")
+    async def passed(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        return await call_next(request)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/embed", "raw_path": b"/embed", "query_string": b"",
+        "headers": [(b"content-type", b"application/json")], "http_version": "1.1", "scheme": "http",
+    }  # fmt: skip
+    messages: list[Message] = [{"type": "http.request", "body": b'{"inputs":', "more_body": True}]
+
+    async def receive() -> Message:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        """Drop what nobody receives, as uvicorn does."""
+
+    async def ask() -> None:
+        async with app.router.lifespan_context(app):
+            await app(scope, receive, send)
+
+    asyncio.run(ask())
+    assert 'route="/embed",status="499"} 1.0' in TestClient(app).get("/metrics").text
 
 
 def test_the_stack_may_be_wrapped_as_instrumentation_does(small: Embedder) -> None:

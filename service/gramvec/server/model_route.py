@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, get_type_hints
 
 from fastapi import APIRouter
@@ -185,7 +186,7 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
     try:
         await answering
     except (ClientDisconnect, ClientGone):
-        request.status = CLIENT_GONE
+        await _respond_to_nobody(request)
     except asyncio.CancelledError:
         if not service.stopping:
             raise
@@ -212,6 +213,14 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
     finally:
         request.release()
         _record(request)
+
+
+async def _respond_to_nobody(request: Request) -> None:
+    """End a request whose client has gone; Starlette's middlewares take a missing response for a failure."""
+    if not request.started:
+        with suppress(OSError):  # of a server that refuses to send
+            await request.respond(Response([b""], "", status=CLIENT_GONE))
+    request.status = CLIENT_GONE
 
 
 def _record(request: Request) -> None:
