@@ -198,3 +198,13 @@ def test_an_objective(tmp_path: Path) -> None:
     config = tmp_path / "training" / "configs" / "softmax.toml"
     config.write_text(config.read_text().replace("steps = 20", "steps = 20\nmargin = 0.3"))
     assert "training.margin belongs to the margin loss" in copy.refusal("fit", config, "--data", tmp_path)
+
+
+def test_an_experiment(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "An experiment")
+    copy.write_blocks()
+    printed = copy.shell()
+    assert "margin" in printed and "0.4 is the best margin" in printed
+    page = (tmp_path / "page.md").read_text()
+    assert "## MARGINS" in page and "[margins-table-1](#margins-table-1)" in page
+    assert len(list((tmp_path / "results" / "models").iterdir())) == 6  # three margins, two seeds

@@ -19,7 +19,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 from gramvec_research.page import Result, drawings, page, perform, read_results
-from gramvec_research.paragram import seldom, separation
+from gramvec_research.papers.paragram import seldom, separation
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable
 from gramvec_research.systems import wins
 from gramvec_training.data.vocabulary import build_vocabulary

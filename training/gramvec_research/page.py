@@ -13,8 +13,8 @@ from pathlib import Path
 import orjson
 
 from gramvec.errors import InputError
-from gramvec_research.catalog import EXPERIMENTS, PAPERS, Item, experiment_named
-from gramvec_research.shared import Experiment, ExperimentInputs, Finding, ResultTable, raw_texts, write_packed
+from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
+from gramvec_research.shared import Experiment, ExperimentInputs, Finding, Item, ResultTable, raw_texts, write_packed
 from gramvec_research.vectors import save_vectors
 from gramvec_training.evaluate.report import markdown_table, plot_curves
 from gramvec_training.readers.lines import number_lines

@@ -109,6 +109,34 @@ class Experiment:
     note: str = ""  # what was tried, in sentences
 
 
+@dataclass(frozen=True)
+class Item:
+    """where: the table, figure or section. paper: its main values. experiments: by name, those that make it here.
+
+    missing: what is not made here, or of it, and why; "" where all of it is. about: what the claims begin with that
+    belong to it, where an experiment makes several things.
+    """
+
+    where: str
+    what: str
+    paper: str
+    experiments: tuple[str, ...] = ()
+    missing: str = ""
+    about: tuple[str, ...] = ("",)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: all of its tables, figures and other figures of weight, and the experiments that make them here."""
+
+    name: str
+    reference: str
+    items: tuple[Item, ...]
+    experiments: tuple[Experiment, ...]
+
+
+OTHER_SETS = "of the paper's sets STS 2012 alone is here: the others are kept apart from this work, or cannot be had"
+
 _SPEC = FeatureSpec(orders=(), words=True, word_rule="white-space/1")
 
 

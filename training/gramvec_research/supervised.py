@@ -396,3 +396,9 @@ def _indicators(texts: Sequence[str], columns: dict[str, int], *, grow: bool) ->
                 rows.append(row)
                 places.append(columns[gram])
     return sparse.csr_array((np.ones(len(rows)), (rows, places)), shape=(len(texts), len(columns)))
+
+
+ENCODER_NOTE = (
+    "encoders begin as the models of all-systems or their vectors; one setting of the learning for all, where the "
+    "papers searched"
+)

@@ -1,4 +1,4 @@
-"""Character models on words: where they end, and how soon (CHARAGRAM, Table 1 and Figure 1)."""
+"""CHARAGRAM (Wieting et al., 2016a): its tables and figures over open data, and what it found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,21 @@ import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
-from gramvec_research.shared import ExperimentInputs, Finding, ResultRow, ResultTable, learn_run, list_values, tasks_of
+from gramvec_research import tagging
+from gramvec_research.shared import (
+    OTHER_SETS,
+    Drawing,
+    Experiment,
+    ExperimentInputs,
+    Finding,
+    Item,
+    Paper,
+    ResultRow,
+    ResultTable,
+    learn_run,
+    list_values,
+    tasks_of,
+)
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
 from gramvec_research.systems import COMPARED, LENGTHS, bin_scores, longest, models_of
 from gramvec_training.encoders.build import build_encoder
@@ -439,3 +453,123 @@ def pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
             Finding("CHARAGRAM is ahead in every bin", ahead, "see the table"),
         ),
     )
+
+
+_BY_CHARACTERS = ("CHARAGRAM",)
+_TREEBANK = (
+    "12,544 sentences of English texts of the web (EWT, its Penn tags), {} epochs of one setting for each encoder, for "
+    "sections 1 to 18 of the Wall Street Journal and 50 epochs of tuned ones"
+)
+_BUNDLES = "the shipped bundles, which learned from a transformer, for the paper's models"
+
+_EXPERIMENTS = (
+    Experiment(
+        "charagram-table-1", "CHARAGRAM, Table 1", "Character models on single words",
+        "60,000 pairs of PPDB's words, four epochs, 100 dimensions, for 770,007, fifty epochs and 300",
+        word_similarity, learns=True,
+    ),
+    Experiment(
+        "charagram-table-4", "CHARAGRAM, Table 4", "Part-of-speech tagging over four word encoders",
+        f"{_TREEBANK.format('ten')}; WSJ is 3,914 sentences of the Journal, scored by what learned from the web",
+        tagging.tagging_accuracies, learns=True, tags=True,
+        note="Accuracy times 100 of the epoch that was best on the held-out part. charLSTM still rose in the tenth. "
+        "The second layer's lead is 0.006, and seeds are up to 0.29 apart.",
+    ),
+    Experiment(
+        "charagram-figure-1", "CHARAGRAM, Figure 1", "How soon character models learn words",
+        "the runs of charagram-table-1", word_curves, learns=True,
+        drawing=Drawing("pairs", ("CHARAGRAM", "charCNN", "charLSTM")),
+    ),
+    Experiment(
+        "charagram-figure-1-tagging", "CHARAGRAM, Figure 1", "How soon character models learn to tag",
+        "the runs of charagram-table-4, on EWT's development part", tagging.tagging_curves, learns=True, tags=True,
+        drawing=Drawing("epoch", ("CHARAGRAM", "CHARAGRAM, 2 layers", "charCNN", "charLSTM")),
+    ),
+    Experiment(
+        "charagram-table-5", "CHARAGRAM, Table 5", "Number and orders of n-grams, on SL999",
+        "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300",
+        word_sizes,
+        learns=True,
+    ),
+    Experiment(
+        "charagram-table-5-tagging", "CHARAGRAM, Table 5", "Number and orders of n-grams, in tagging",
+        _TREEBANK.format("two"), tagging.tagging_by_ngrams, learns=True, tags=True,
+        note="Accuracy times 100 on EWT's development part after the last epoch.",
+    ),
+    Experiment(
+        "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",
+        "models of all-systems; sts12 and sts16; unknown is what GloVe 6B's first 50,000 words lack",
+        pairs_by_unknown_words, learns=True,
+    ),
+    Experiment(
+        "charagram-table-7", "CHARAGRAM, Table 7", "Pairs by their length in words",
+        "models of all-systems; sts12 and sts16", pairs_by_length, learns=True,
+    ),
+    Experiment(
+        "charagram-table-8", "CHARAGRAM, Table 8", "Words nearest to a negation", _BUNDLES,
+        nearest_to_negations,
+    ),
+    Experiment(
+        "charagram-table-9", "CHARAGRAM, Table 9", "Words nearest to a word", _BUNDLES,
+        nearest_to_words,
+    ),
+    Experiment(
+        "charagram-table-10", "CHARAGRAM, Table 10", "N-grams nearest to an n-gram", _BUNDLES,
+        nearest_to_ngrams,
+    ),
+    Experiment(
+        "charagram-parameters", "CHARAGRAM, section 4.4", "Numbers of parameters", "the paper's own sizes",
+        numbers_of_parameters,
+    ),
+    Experiment(
+        "charagram-filters", "CHARAGRAM, section 4.1", "Number of charCNN's filters",
+        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", filters, learns=True,
+    ),
+    Experiment(
+        "charagram-unknown", "CHARAGRAM, section 5.1", "Shares of unknown words and scores, set by set",
+        "models of all-systems; 11 sets for 22; unknown is what GloVe 6B's first 50,000 words lack",
+        scores_by_unknown_words,
+        learns=True,
+    ),
+)  # fmt: skip
+
+PAPER = Paper(
+    "CHARAGRAM",
+    "Wieting, Bansal, Gimpel, Livescu: Charagram, 2016",
+    (
+        Item("Table 1", "word similarity of three character models, SL999 and WS353",
+             "CHARAGRAM 63.3, 58.4; charLSTM 54.5, 51.4; charCNN 30.6, 33.2", ("charagram-table-1",)),
+        Item("Table 2", "SL999 and Rare Words against earlier work", "70.6; 47.1",
+             missing="not done: 173,881 n-grams on PPDB XXL, which cannot be had; Rare Words is kept apart"),
+        Item("Table 3", "four systems over 22 sets", "CHARAGRAM-PHRASE 68.7, PP 66.2, charCNN 59.2, charLSTM 41.9",
+             ("all-systems",), OTHER_SETS, _BY_CHARACTERS),
+        Item("Table 4", "part-of-speech tagging", "charCNN 97.02, charLSTM 96.90, CHARAGRAM 96.99, 2 layers 97.10",
+             ("charagram-table-4",)),
+        Item("Figure 1", "how soon each model learns, on words and on tagging", "CHARAGRAM first on both",
+             ("charagram-figure-1", "charagram-figure-1-tagging")),
+        Item("Table 5", "number and orders of n-grams, SL999 and tagging",
+             "50,000 each: 14.4 (2) to 69.5 (2 to 6); 1,000: 15.2 to 43.9; 100: 6.2 to 8.8; "
+             "tagging 95.5 to 97.1",
+             ("charagram-table-5", "charagram-table-5-tagging"),
+             "sentences, which python -m gramvec_research sweep makes in hours"),
+        Item("Table 6", "pairs by unknown words", "PP 71.4 to 68.6, CHARAGRAM-PHRASE 73.8 to 77.9",
+             ("charagram-table-6",)),
+        Item("Table 7", "pairs by length", "CHARAGRAM-PHRASE ahead of PP at each of ten lengths",
+             ("charagram-table-7",)),
+        Item("Table 8", "words nearest to a negation", "not capable: incapable, unable; not, capable",
+             ("charagram-table-8",)),
+        Item("Table 9", "words nearest to a word", "vehicals: vehical, vehicles, vehicels", ("charagram-table-9",)),
+        Item("Table 10", "n-grams nearest to an n-gram", "die: _dy, _die, dead", ("charagram-table-10",)),
+        Item("Section 4.4", "numbers of parameters", "charCNN 881,025; charLSTM 763,200",
+             ("charagram-parameters",)),
+        Item("Section 4.1", "more filters of charCNN", "better with more of them",
+             ("charagram-filters",)),
+        Item("Footnote 4", "a second layer of CHARAGRAM", "worse on similarity", ("all-systems",),
+             about=("a second layer",)),
+        Item("Section 5.1", "share of unknown words against score", "correlation -0.45", ("charagram-unknown",)),
+        Item("Supplement, Table 1", "each of the 22 sets, with the official quantiles",
+             "CHARAGRAM-PHRASE above PP on 15 of 22", ("all-systems-sets", "all-systems-wins"), OTHER_SETS,
+             ("CHARAGRAM", "PP is", "charCNN")),
+    ),
+    experiments=_EXPERIMENTS,
+)  # fmt: skip

@@ -1,8 +1,9 @@
-"""Averages, tf-idf, weights, removal and both, over given vectors and learned ones (SIF, Tables 1 and 6)."""
+"""SIF (Arora et al., 2017): its tables and figures over open data, and what it found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,14 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec_research.shared import (
     GIVEN,
+    PHRASE,
+    SN,
+    Drawing,
+    Experiment,
     ExperimentInputs,
     Finding,
+    Item,
+    Paper,
     ResultRow,
     ResultTable,
     SetWords,
@@ -19,6 +26,7 @@ from gramvec_research.shared import (
     list_values,
 )
 from gramvec_research.supervised import (
+    ENCODER_NOTE,
     LSTM,
     OPEN_LSTM,
     PHRASES,
@@ -355,3 +363,90 @@ def _row(
     return {"system": system} | {
         f"{task.name}{ending}": None if score is None else round(score, 2 if ending else 1) for task, score in named
     }
+
+
+_VECTORS = "GloVe 6B of 50 dimensions for GloVe 840B of 300; sts12, sts16 and SICK's trial part for STS 2012 to 2015"
+_KINDS = (
+    "SN is learned by the command vectors from 3 million words of Wikipedia, the 8,000 commonest, of 50 dimensions, "
+    "with the first seed; PARAGRAM-PHRASE is the shipped bundle's words, or what --norms-of names"
+)
+
+_EXPERIMENTS = (
+    Experiment(
+        "sif-table-2", "SIF, Table 2", "Supervised similarity, entailment and sentiment",
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", supervised_table,
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-3", "SIF, Table 3", "Supervised tasks with the order of words shuffled",
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", shuffled_table,
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-7", "SIF, Table 7", "Natural language inference",
+        f"SNLI's development part for its training part, and the pair's head for three more layers; {ENCODER_NOTE}",
+        inferences, learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-7-layers", "SIF, Table 7", "Natural language inference below three layers",
+        f"SNLI's development part for its training part; {ENCODER_NOTE}", partial(inferences, joined=True),
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
+        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", scores_by_labels,
+        learns=True, labels=True,
+    ),
+    Experiment(
+        "sif-table-6", "SIF, Tables 1 and 6", "Averages, tf-idf, weights (W), removal (R) and both (WR)",
+        _VECTORS, ablation_of_given,
+    ),
+    Experiment(
+        "sif-table-6-learned", "SIF, Table 6", "The same over vectors that are learned here",
+        f"sts12, sts16 and SICK's trial part for STS 2012 to 2015; {_KINDS}", ablation_of_learned, learns=True,
+        raw=True,
+    ),
+    Experiment(
+        "sif-figure-1", "SIF, Figure 1", "word2vec's subsampling of words against SIF's weights", "the paper's own",
+        subsampling_curves, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
+    ),
+    Experiment(
+        "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a, with three kinds of vectors",
+        f"{_VECTORS}; {_KINDS}", parameter_curves, learns=True, raw=True,
+        drawing=Drawing("a", (GIVEN, SN, PHRASE), logarithmic=True),
+        note="The paper's third kind is PARAGRAM-SL999, of words alone; PARAGRAM-PHRASE has learned from phrases how "
+        "much words weigh, and weighing them again takes from it.",
+    ),
+    Experiment(
+        "sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS,
+        frequency_sources,
+    ),
+    Experiment(
+        "sif-common-words", "SIF, section 4.1", "Words nearest to the common component of each task", _VECTORS,
+        component_words,
+    ),
+)  # fmt: skip
+
+PAPER = Paper(
+    "SIF",
+    "Arora, Liang, Ma: A simple but tough-to-beat baseline for sentence embeddings, 2017",
+    (
+        Item("Figure 1", "word2vec's subsampling against SIF's weights", "curves alike", ("sif-figure-1",)),
+        Item("Tables 1 and 5", "all systems, with and without training", "PSL+WR 59.5, PP 58.7 on STS 2012",
+             ("sif-table-6", "all-systems"), "vectors of skip-thought cannot be had"),
+        Item("Table 2", "supervised similarity, entailment, sentiment", "SIF 86.0, 84.6, 82.2",
+             ("sif-table-2",), "vectors of skip-thought cannot be had"),
+        Item("Table 3", "order of words shuffled", "every recurrent model falls", ("sif-table-3",)),
+        Item("Figure 2a", "the parameter a", "best from 1e-3 to 1e-4", ("sif-figure-2a",)),
+        Item("Figure 2b", "the source of word frequencies", "almost the same", ("sif-figure-2b",)),
+        Item("Section 4.1", "words nearest to the common component", "just, when, even, one, up, little",
+             ("sif-common-words",)),
+        Item("Table 6", "weights, removal and both", "GloVe, 2012: 52.5, 54.0, 55.6, 56.2",
+             ("sif-table-6", "sif-table-6-learned")),
+        Item("Table 7", "SNLI", "SIF 78.2, LSTM 77.6", ("sif-table-7", "sif-table-7-layers"),
+             "SNLI's training part cannot be had"),
+        Item("Table 8", "IMDB against NB-SVM", "50,000 labels .85, .91; 200 labels .77, .73",
+             ("sif-table-8",), "IMDB but 2,440 reviews cannot be had"),
+    ),
+    experiments=_EXPERIMENTS,
+)  # fmt: skip
