@@ -13,8 +13,9 @@ their scores are those of new texts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,7 @@ def fit_head(
     digest: str,
     threshold: float | None = None,
     thresholds: Mapping[str, float] | None = None,
+    watch: Callable[[int, int], object] = lambda done, steps: None,
 ) -> tuple[Head, Report]:
     """Fit a head.
 
@@ -148,6 +150,7 @@ def fit_head(
         threshold: score below which a label is unsure; by default one that loses at most 1 % of the right answers on
             texts held out, and at most 5 % of those of any label. Of several labels a text, the one with the best F1.
         thresholds: of labels that have another one.
+        watch: called after each step with 1 and the number of all steps.
 
     Raises:
         InputError: fewer than two labels, more than 100,000, none of two texts, too many texts for so many labels, a
@@ -177,7 +180,7 @@ def fit_head(
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
     with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
-        fitting = _Fitting(texts, vectors, targets, groups, folds, several)
+        fitting = _Fitting(texts, vectors, targets, groups, folds, several, watch)
         return fitting.head(names, model, digest, threshold, dict(thresholds or {}))
 
 
@@ -193,8 +196,9 @@ class _Fitting:
     """Fitting of a head: what is seen of the texts, and the parts in which they are held out."""
 
     def __init__(
-        self, texts: Sequence[str], vectors: Floats, targets: Targets, groups: Int64s, folds: Int64s, several: bool
-    ) -> None:
+        self, texts: Sequence[str], vectors: Floats, targets: Targets, groups: Int64s, folds: Int64s, several: bool,
+        watch: Callable[[int, int], object],
+    ) -> None:  # fmt: skip
         self.least = 2 if len(texts) >= 2000 else 1
         most = min(MAX_OF_A_PART, max(MIN_OF_A_PART, MAX_WEIGHTS // targets.labels))
         self.vocabulary = NgramColumns.of_texts(texts, least=self.least, most=most)
@@ -203,6 +207,9 @@ class _Fitting:
         self.seen = [vectors, sparse[:, np.flatnonzero(~self.is_word)], sparse[:, np.flatnonzero(self.is_word)]]
         self.targets, self.groups, self.folds, self.several = targets, groups, folds, several
         self.few = len(texts) <= FEW_TEXTS
+        # Few texts: a step for each scale. More: a step for each part of each fold, and for each part of all texts.
+        steps = len(SCALES) if self.few else len(PARTS) * (1 + len(np.unique(folds[folds >= 0])))
+        self._step = partial(watch, 1, steps)
 
     def head(
         self, names: Sequence[str], model: str, digest: str, threshold: float | None, thresholds: dict[str, float]
@@ -257,6 +264,7 @@ class _Fitting:
             for part, seen in enumerate(self.seen):
                 linear = _learned(seen[rest], part, self.targets.only(rest))
                 logits[part] = seen[held] @ linear.coefficients + linear.intercepts
+                self._step()
             rows.append(held)
             found.append(logits)
         order = np.argsort(np.concatenate(rows), kind="stable")
@@ -280,6 +288,7 @@ class _Fitting:
             scores = _shares(_mixed(one.logits, _weights(one.logits, true)))[true.text, true.label]
             loss = -float((np.log(np.maximum(scores, 1e-12)) * true.shares).sum())
             found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, one))
+            self._step()
         _, shares, best = min(found, key=lambda one: one[0])
         return shares, best
 
@@ -316,9 +325,10 @@ class _Fitting:
     def _learned(self, weights: Doubles, shares: Doubles) -> tuple[Doubles, list[Linear | None], Doubles]:
         """Return the weights to report, the parts learned of all texts, and their weights."""
         if not self.few:
-            parts = [
-                _learned(seen, part, self.targets) if weights[part] else None for part, seen in enumerate(self.seen)
-            ]
+            parts = []
+            for part, seen in enumerate(self.seen):
+                parts.append(_learned(seen, part, self.targets) if weights[part] else None)
+                self._step()
             return weights, parts, weights
         joint = _jointly_learned(self.seen, self.targets, shares)
         spreads = shares * [np.std(one @ linear.coefficients) for one, linear in zip(self.seen, joint, strict=True)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +11,10 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.terminal import escaped
 from gramvec.embed.vectors import SPACES
 from gramvec.progress import progress_bar
+
+if TYPE_CHECKING:
+    from gramvec.embed.embedder import Embedder
+    from gramvec.text.arrays import Floats
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."
@@ -33,6 +38,12 @@ def printable(text: str) -> str:
     return escaped(text, kept="")
 
 
+# Texts that are embedded between two steps of a bar.
+BLOCK_TEXTS = 1_024
+# What the bars of phases count, where it is not rows.
+UNITS = {"comparing": " pairs", "embedding": " texts", "learning": " steps"}
+
+
 class Bars:
     """Progress bars of consecutive phases, one at a time."""
 
@@ -48,8 +59,20 @@ class Bars:
             self._bar.close()
 
     def watch(self, phase: str, done: int, total: int) -> None:
-        """Advance the bar of `phase` by `done` of `total` rows, or of pairs in the phase "comparing"."""
+        """Advance the bar of `phase` by `done` of `total` rows, or of what UNITS has for the phase."""
         if phase != self._phase:
             self.__exit__()
-            self._phase, self._bar = phase, progress_bar(phase, total, " pairs" if phase == "comparing" else " rows")
+            self._phase, self._bar = phase, progress_bar(phase, total, UNITS.get(phase, " rows"))
         self._bar.update(done)
+
+
+def embed_watched(embedder: Embedder, texts: Sequence[str], bars: Bars) -> Floats:
+    """Return the vectors of prepared texts, float32[n, d], with a bar."""
+    import numpy as np
+
+    found = [np.zeros((0, embedder.dimension), np.float32)]
+    for start in range(0, len(texts), BLOCK_TEXTS):
+        some = texts[start : start + BLOCK_TEXTS]
+        found.append(embedder.embed(some))
+        bars.watch("embedding", len(some), len(texts))
+    return np.concatenate(found)

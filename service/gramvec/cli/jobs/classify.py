@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -32,7 +33,7 @@ from gramvec.cli.jobs.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
-from gramvec.cli.options import device_option, model_option, printable
+from gramvec.cli.options import Bars, device_option, embed_watched, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.progress import progress_bar
@@ -132,17 +133,17 @@ def fit(
     texts = found.texts
     if not texts:
         raise InputError(f"{labeled}: has no rows; write a label, a tab and a text on each line")
-    with closing(load(model, device=device, max_characters=max_characters)) as embedder:
+    with closing(load(model, device=device, max_characters=max_characters)) as embedder, Bars() as bars:
         try:
             texts = embedder.prepare(texts, truncate=truncate)
-            vectors = embedder.embed(texts)
+            vectors = embed_watched(embedder, texts, bars)
         except InputError as error:
             at = "" if error.index is None else f"{found.unit} {found.numbers[error.index]}: "
             raise InputError(f"{labeled}: {at}{error}") from error
         head, quality = fit_head(
             texts, vectors, found.labels if found.several else [one for (one,) in found.labels],
             model=embedder.name, digest=embedder.digest,
-            threshold=_of_all(thresholds), thresholds=_of_labels(thresholds),
+            threshold=_of_all(thresholds), thresholds=_of_labels(thresholds), watch=partial(bars.watch, "learning"),
         )  # fmt: skip
     head.save(output)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):

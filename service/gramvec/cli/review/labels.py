@@ -9,20 +9,15 @@ from pathlib import Path
 from gramvec.classify.fit import PURPOSE
 from gramvec.classify.head import Head
 from gramvec.cli.jobs.embed import progress
+from gramvec.cli.options import Bars, embed_watched
 from gramvec.cli.review.run import run_command, serve_review
-from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
-from gramvec.progress import progress_bar
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.label_questions import LabelQuestions
 from gramvec.review.session import ReviewSession
 from gramvec.tables.columns import OnError, read_columns
 from gramvec.tables.inputs import FileFormat
-from gramvec.text.arrays import Floats
-
-# Texts that are embedded between two steps of the bar.
-BLOCK_TEXTS = 1_024
 
 
 def review_labels(
@@ -61,7 +56,9 @@ def review_labels(
         here = {*texts}
         given = [(" ".join(text.split()), label) for text, label in answers.answers]
         others = [(text, label) for text, label in given if label and text not in here]
-        vectors = _embed(embedder, [*texts, *(text for text, _ in others)])
+        with Bars() as bars:
+            every = embedder.prepare([*texts, *(text for text, _ in others)])
+            vectors = embed_watched(embedder, every, bars)
 
         def write(written: Sequence[str]) -> list[str]:
             return _write_head(learned, labels, output, written, overwrite=overwrite)
@@ -79,18 +76,6 @@ def _read_texts(source: Path, column: str, form: FileFormat, on_error: OnError) 
         found = read_columns(source, [column], format=form, options={column: "--column"}, on_error=on_error,
                              watch=watch)  # fmt: skip
     return [text for text in dict.fromkeys(" ".join(text.split()) for text in found.values[column]) if text]
-
-
-def _embed(embedder: Embedder, texts: Sequence[str]) -> Floats:
-    import numpy as np
-
-    found = [np.zeros((0, embedder.dimension), np.float32)]
-    with progress_bar("embedding", len(texts), " texts") as bar:
-        for start in range(0, len(texts), BLOCK_TEXTS):
-            some = embedder.prepare(texts[start : start + BLOCK_TEXTS])
-            found.append(embedder.embed(some))
-            bar.update(len(some))
-    return np.concatenate(found)
 
 
 def _write_head(head: Head, labels: Path, output: Path, written: Sequence[str], *, overwrite: bool) -> list[str]:
