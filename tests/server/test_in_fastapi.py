@@ -250,6 +250,39 @@ def test_what_a_dependency_leaves_for_later_is_done(small: Embedder) -> None:
     assert done == ["done", "done"]
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [("/embed", TEXT), ("/explain", {"inputs": {"source_sentence": "cars", "target_sentence": "car"}})],
+)
+def test_what_a_dependency_does_after_the_response_is_done_behind_a_middleware(
+    small: Embedder, path: str, body: Any
+) -> None:
+    """Starlette's BaseHTTPMiddleware cancels the task that waits in its `receive` when the response is sent."""
+    done: list[str] = []
+
+    async def waiting(name: str) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0.001)
+        done.append(name)
+
+    async def later(tasks: BackgroundTasks) -> AsyncIterator[None]:
+        tasks.add_task(waiting, "task")
+        yield
+        await waiting("end")
+
+    app = FastAPI()
+    app.include_router(router(Settings(), small), dependencies=[Depends(later)])
+
+    @app.middleware("http")
+    async def passed(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        return await call_next(request)
+
+    with TestClient(app) as client:
+        for _ in range(3):
+            assert client.post(path, json=body).status_code == 200
+    assert done == ["task", "end"] * 3
+
+
 def test_websockets_of_theirs_and_none_of_ours(small: Embedder) -> None:
     app = create_app(Settings(), small)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -14,6 +15,9 @@ class NextMessage:
 
     A call that is closed or cancelled while it waits can make a server believe that the client has gone (gunicorn's
     ASGI worker does), so it is left waiting until the response is sent.
+
+    It is begun in a callback of the loop, outside of all tasks. In a task, a middleware that waits in a group of tasks
+    (Starlette's BaseHTTPMiddleware) would take that task into its group, and cancel it with the call.
     """
 
     def __init__(self, receive: Callable[[], Any]) -> None:
@@ -24,7 +28,9 @@ class NextMessage:
         self._gone = False
 
     def is_disconnect(self) -> bool:
-        """Return True if the client is known to have gone."""
+        """Return True if the client is known to have gone; in a task, if that was known before."""
+        if asyncio.current_task() is not None:
+            return self._gone
         if self._call is None:
             self._call = self._receive()
             self._resume()
