@@ -221,7 +221,7 @@ def test_all_numbers_of_bad_lines_are_reported(tmp_path: Path) -> None:
     done = embed(source, "-o", tmp_path / "out.npy", "--on-error", "skip")
     assert done.returncode == 0
     lines = done.stderr.decode().splitlines()
-    assert lines[0] == "31 of 32 could not be embedded and have no vector:"
+    assert lines[0] == "31 of 32 could not be embedded and got no vector:"
     assert lines[20].startswith("line 20: not UTF-8")
     assert lines[21] == "lines 21-30, 32"
 
@@ -349,6 +349,14 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path) -> None:
     assert "damaged or cut off" in refused_file("x.txt.gz", gzip.compress(b"a\n" * 9999)[:-9], tmp_path)
     assert "damaged or cut off" in refused_file("y.txt.gz", b"no gzip", tmp_path)
     assert "damaged or cut off" in refused_file("y.txt.zst", b"no zstd at all", tmp_path)
+    for name, data, said in (
+        ("a.txt", b"a\n", "is read as lines of text, which have no column 'name'; say which form it has"),
+        ("a.csv", b"a,b\n1,2\n", "it has a, b: choose one with --column\n"),
+        ("b.csv", b"a-b\n1-2\n", "it has a-b: choose one with --column, or say what separates them with --delimiter"),
+        ("a.jsonl", b'{"name": 1}\n', "line 1: 'name' is of type int, not a string; --on-error skip goes on without"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert said in refusal(tmp_path / name, "--column", "name")
     assert "--embedding-column" in refused_file("x.jsonl", b'{"text": "a", "embedding": 1}\n', tmp_path)
     embedded(tmp_path / "x.jsonl", "-o", tmp_path / "out.jsonl", "--embedding-column", "vector")
     (tmp_path / "x.csv").write_bytes(b"text,embedding_7\na,1\n")

@@ -248,7 +248,7 @@ def test_conditions_of_the_command() -> None:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"text": "x"}, "cannot be narrowed by text; it can by team, price, day"),
+        ({"text": "x"}, "cannot be narrowed by text; only by team, price, day: name"),
         ({"team": [["a"]]}, "is to be equal to a text"),
         ({"team": {"gte": "a"}}, "holds text, which has no bounds"),
         ({"price": "much"}, "'?price'? holds numbers, and much is not one"),
@@ -630,6 +630,14 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     assert "nothing is written as .xlsx" in refused("search", path, "app", "-o", tmp_path / "h.xlsx")
     done = gramvec_command("search", path, "app", "-o", tmp_path / "h.csv", "--format", "csv")
     assert done.returncode == 2 and b"the ending of --output says its form" in done.stderr
+    assert "is a table, and --file has a query a line" in refused("search", path, "--file", source)
+    more.write_text("id,subject\nx,found parcel\n")
+    options = ("--column", "subject", "-m", MODEL)
+    assert gramvec_command("index", "build", more, "-o", tmp_path / "more.index", *options).returncode == 0
+    done = gramvec_command("search", tmp_path / "more.index", "found", "--format", "csv")
+    assert done.stdout.splitlines()[0] == b"query,rank,score,id,subject,record_id"
+    refusal = refused("search", tmp_path / "more.index", "found", "--where", "id=x")
+    assert "cannot be narrowed by id; name columns with --filter when it is built" in refusal
 
 
 def test_what_is_no_index_is_refused(tmp_path: Path) -> None:

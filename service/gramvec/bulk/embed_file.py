@@ -25,7 +25,7 @@ import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import VectorPrecision, Vectors, check_dimensions, check_precision, quantize
 from gramvec.errors import GramvecError, InputError
-from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position, Reader
+from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position, Reader, bad_row
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.outputs import form_to_write
@@ -173,7 +173,7 @@ class Work:
         named = [(block.numbers[index], bad[index]) for index in sorted(bad)]
         if named and self.on_error == "stop":
             number, why = named[0]
-            raise InputError(f"{self.unit} {number}: {why}")
+            raise bad_row(self.unit, number, why)
         missing = np.zeros(len(texts), np.bool_)
         missing[list(bad)] = True
         numbers = quantize(vectors, self.options.precision)
@@ -267,6 +267,11 @@ def embed_file(
             keep=written is not None or output_form != "npy",
             rows=rows or max(BLOCK_ROWS, embedder.batching.texts),
         )
+        if reader.format.form == "txt" and files.column != COLUMN:
+            raise InputError(
+                f"{source.name}: is read as lines of text, which have no column {files.column!r}; say which form it"
+                " has, such as --input-format csv"
+            )
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         work = Work(embedder, options, on_error, reader.unit)
         run: Run = partial(pieces, reader, form, work, threads or cores())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import BadLines
+from gramvec.tables.batches import BadLines, bad_row
 from gramvec.tables.columns import OnError, read_columns, text_of
 from gramvec.tables.inputs import FileFormat, Source
 
@@ -128,7 +128,7 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
         elif not line.strip():
             continue
         elif on_error == "stop":
-            raise InputError(f"{path}: {found.unit} {number}: {why}")
+            raise bad_row(found.unit, number, why, f"{path}: ")
         else:
             bad.add(number, why)
     more = any(len(some) > 1 for some in labels)

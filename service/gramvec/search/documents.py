@@ -26,7 +26,7 @@ from gramvec.search.segments import check_letters, engine_errors, open_letters, 
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import START, Block
+from gramvec.tables.batches import START, Block, bad_row
 from gramvec.tables.columns import OnError, text_of
 from gramvec.tables.writers import json_line, records_of
 from gramvec.text.arrays import Int64s
@@ -106,7 +106,7 @@ class DocumentEncoder:
             except InputError as error:
                 bad[at] = str(error)
                 if self._on_error == "stop":
-                    raise InputError(f"{self._unit} {number}: {error}") from None
+                    raise bad_row(self._unit, number, str(error)) from None
                 continue
             documents.append(document)
             kept.append(text)

@@ -272,10 +272,9 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
     found: set[ColumnCondition] = set()
     for name, given in where.items():
         if name not in known:
-            said = f"it can by {', '.join(map(quoted, known))}" if known else "it can by none"
+            said = f"only by {', '.join(map(quoted, known))}: name" if known else "name"
             raise InputError(
-                f"the index cannot be narrowed by {quoted(str(name))}; {said}: name columns with --filter when it is"
-                " built",
+                f"the index cannot be narrowed by {quoted(str(name))}; {said} columns with --filter when it is built",
                 field="where",
             )
         found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])

@@ -56,6 +56,11 @@ class Block:
             self.records.append({})
 
 
+def bad_row(unit: str, number: int, why: str, where: str = "") -> InputError:
+    """Return the error of a run that stops at a bad row of a file."""
+    return InputError(f"{where}{unit} {number}: {why}; --on-error skip goes on without such {unit}s")
+
+
 class Reader(Protocol):
     """Input that is read block by block.
 
@@ -122,7 +127,7 @@ class BadLines:
         else:
             self.unnamed += 1
 
-    def report(self, rows: int, unit: str, outcome: str = "could not be embedded and have no vector") -> Iterator[str]:
+    def report(self, rows: int, unit: str, outcome: str = "could not be embedded and got no vector") -> Iterator[str]:
         """Yield sentences about the header, the blank lines and the bad rows, if there are any.
 
         Args:

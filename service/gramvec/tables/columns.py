@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import MISSING, BadLines, Block, Reader, named, value_at
+from gramvec.tables.batches import MISSING, BadLines, Block, Reader, bad_row, named, value_at
 from gramvec.tables.decoding import UTF_8_MARK
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of
-from gramvec.tables.readers import LineReader, open_reader
+from gramvec.tables.readers import DELIMITED, LineReader, open_reader
 from gramvec.tables.writers import records_of
 
 OnError = Literal["stop", "skip"]
@@ -176,7 +176,7 @@ def read_columns(
                             table.found.setdefault(column)
                         values.append((as_text or text_of)(found))
                 elif on_error == "stop":
-                    raise InputError(f"{rows.name}: {rows.unit} {number}: {why}")
+                    raise bad_row(rows.unit, number, why, f"{rows.name}: ")
                 else:
                     table.bad.add(number, why)
             if len(table.numbers) > most:
@@ -238,8 +238,9 @@ def _check_named(
                     raise
         if name not in table.found:
             option = (options or {}).get(name, "--column")
-            separated = ", or say what separates them with --delimiter" if len(table.found) == 1 else ""
-            raise InputError(
-                f"{table.name}: has no column {name!r}; it has {named(table.found)}: choose one with {option}"
-                f"{separated}"
-            )
+            form = reader.format.form if reader is not None else None
+            separated = DELIMITED if form in ("csv", "tsv") and len(table.found) == 1 else ""
+            there = f"has {named(table.found)}: choose one with {option}{separated}"
+            if form == "txt":
+                there = "is read as lines of text: say which form it has, such as csv"
+            raise InputError(f"{table.name}: has no column {name!r}; it {there}")

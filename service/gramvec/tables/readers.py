@@ -39,8 +39,8 @@ IS_UTF_16 = "{} is UTF-16; save it as UTF-8, e.g. with iconv -f UTF-16 -t UTF-8"
 OLD_MAC = "a line ends with a carriage return alone, as of old Mac files; convert the file, e.g. with tr '\\r' '\\n'"
 _LATIN = "cp1252"
 _ENDS = b"\r\n"
+DELIMITED = ", or say what separates them with --delimiter"
 _SAYS_DELIMITER = re.compile(r'"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE).fullmatch
-REMEDY = "choose one with --column, or say what separates them with --delimiter"
 
 
 def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> str:
@@ -254,10 +254,14 @@ class CsvReader(LineReader):
                 self._read_header()
         return self._header
 
+    @property
+    def _remedy(self) -> str:
+        return "choose one with --column" + (DELIMITED if len(self._columns.names) == 1 else "")
+
     def check_column(self, name: str) -> None:
         """Raise InputError for a column that the header names twice, or does not name at all."""
         if self.names:
-            self._columns.check(name, self.source.name, REMEDY)
+            self._columns.check(name, self.source.name, self._remedy)
 
     def _at(self, start: Position) -> Lines:
         if self._header is None:
@@ -326,7 +330,7 @@ class CsvReader(LineReader):
         self._columns = ColumnNames(names)
         self.notes = self._columns.notes
         if self.column is not None:
-            self._columns.check(self.column, self.source.name, REMEDY)
+            self._columns.check(self.column, self.source.name, self._remedy)
         names = self._columns.names
         self._index = None if self.column is None else names.index(self.column)
 

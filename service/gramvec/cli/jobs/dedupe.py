@@ -265,7 +265,7 @@ def _tell_uncompared(table: DedupeTable, distinct: DistinctRows) -> None:
     if empty:
         have = f"{unit} has no text and repeats" if empty == 1 else f"{unit}s have no text and repeat"
         click.echo(f"{empty:,} {have} nothing", err=True)
-    for sentence in bad.report(len(table.ids) + bad.count, unit, "were not compared"):
+    for sentence in bad.report(len(table.ids) + bad.count, unit, "could not be compared"):
         click.echo(sentence, err=True)
 
 

@@ -100,5 +100,7 @@ def pairs_command(
             facts = clock.facts(pair_model_fact(same=False), {source: len(rows)})
             page = given_report(scores["score"], one, other, (left, right), rows, facts=facts)
             write_report(page, report)
-    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "were left out"):
+    if output is not None and output != STDIN:
+        click.echo(f"{len(found.numbers):,} pairs put into {output}", err=True)
+    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "could not be read"):
         click.echo(sentence, err=True)

@@ -39,7 +39,7 @@ from gramvec.search.folder import OLDEST, read_manifest
 from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError
-from gramvec.tables.inputs import FileFormat, read_lines
+from gramvec.tables.inputs import FORMS, FileFormat, read_lines
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import csv_line, tsv_line
@@ -294,6 +294,8 @@ def search(
         raise click.UsageError("no query, or both kinds; give queries, or a file of them with --file")
     if output is not None and form is not None:
         raise click.UsageError("--format is of standard output; the ending of --output says its form")
+    if file is not None and file.suffix.lower().removeprefix(".") in FORMS[1:]:
+        raise InputError(f"{file}: is a table, and --file has a query a line; save its column of queries as .txt")
     written = form_to_write(output, TABLE_FORMS, option="")
     check_outputs(output, inputs=[index, file], overwrite=overwrite)
     found = Index(index, model=model, device=device, threads=threads)
@@ -367,7 +369,7 @@ def _json(columns: list[str], several: bool) -> HitLines:
 
 
 def _csv(columns: list[str], several: bool) -> HitLines:
-    click.echo(csv_line(["query", "rank", "score", "id", *columns]), nl=False)
+    click.echo(csv_line([*HIT, *free_names(columns, "record_", HIT).values()]), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
