@@ -134,7 +134,7 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({"queries": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
         ({"queries": "q" * 70_000}, 422, "queries has 70000 characters"),
         ({"queries": "x", "index": "nothing"}, 404, "no index 'nothing' is served here, 'things' is"),
-        ({"queries": "x", "where": {"text": "x"}}, 422, "the index cannot be narrowed by text; it can by team, n"),
+        ({"queries": "x", "where": {"text": "x"}}, 422, "the index cannot be narrowed by text; only by team, n: name"),
         ({"queries": "x", "where": {"team": [["x"]]}}, 422, "team is to be equal to a text, a number"),
         ({"queries": "x", "where": {"team": {"a": [1]}}}, 422, "bounds of team are gt, gte, lt and lte"),
         ({"queries": "x", "where": {"n": "much"}}, 422, "n holds numbers, and much is not one"),
