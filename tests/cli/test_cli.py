@@ -79,9 +79,9 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
         (["nonesuch"], 2, "No such command"),
         (["serv"], 2, "No such command 'serv'. Did you mean serve?"),
         (
-            ["embed", "-o", "x.csv"],
+            ["embed", "-o", "x.pdf"],
             1,
-            "x.csv: nothing is written as .csv; name a file with one of .jsonl, .npy, .parquet",
+            "x.pdf: nothing is written as .pdf; name a file with one of .jsonl, .npy, .csv, .tsv, .parquet",
         ),
     ],
 )
