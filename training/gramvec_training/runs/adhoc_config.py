@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 
 from gramvec.errors import InputError
-from gramvec_training.config import Config, SifWeights, Start, parse_config
+from gramvec_training.config import Config, Start, parse_config
+from gramvec_training.options import FileOptions, SifOptions, TextOptions
 from gramvec_training.readers.vectors import vectors_at
 from gramvec_training.runs.warm_start import open_start
-from gramvec_training.sections import UnknownWords, WordRule
 
 _SOURCE = "the options"
 _HELD_OUT = 0.1
@@ -23,32 +23,30 @@ _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which continues from word vect
 _EPOCHS_LABELED, _RATE_LABELED, _L2_LABELED = 8, 1e-3, 1e-3
 
 
-def pairs_config(
-    pairs: Path,
-    *,
-    start: str | None,
-    layout: str | None,
-    bad_rows: str,
-    held_out: float | None,
-    epochs: int | None,
-    rate: float | None,
-    name_from: Path,
-    labeled: bool = False,
-) -> Config:
+def file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
     """Return a config for one file of paraphrases or labeled texts, named after `name_from`.
 
-    charagram-phrase with the paper's settings, or, with `start`, the bundle of that name or folder trained further,
-    its table drawn back to where it was.
+    charagram-phrase with the paper's settings, or, with options.start, the bundle of that name or folder trained
+    further, its table drawn back to where it was.
 
     Raises:
         BundleError: There is no such bundle.
     """
+    labeled, start, held_out = options.has_labels, options.start, options.held_out
     share = held_out if held_out is not None else _HELD_OUT_LABELED if labeled else _HELD_OUT
-    data = [{"path": pairs.resolve(), "layout": layout, "labeled": labeled, "bad_rows": bad_rows, "held_out": share}]
+    data = [
+        {
+            "path": file.resolve(),
+            "layout": options.layout,
+            "labeled": labeled,
+            "bad_rows": options.bad_rows,
+            "held_out": share,
+        }
+    ]
     usual = (_EPOCHS, _RATE)
     if start is not None:
         usual = (_EPOCHS_LABELED, _RATE_LABELED) if labeled else (_EPOCHS_FROM, _RATE_FROM)
-    training = {"epochs": epochs or usual[0], "rate": rate or usual[1]}
+    training = {"epochs": options.epochs or usual[0], "rate": options.rate or usual[1]}
     name = model_name(name_from)
     if start is None:
         values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
@@ -83,37 +81,28 @@ def pairs_config(
     )
 
 
-def sif_config(
-    vectors: Path,
-    frequencies: Path,
-    texts: tuple[Path, ...],
-    *,
-    name: str,
-    a: float,
-    components: int,
-    weights: SifWeights,
-    documents: tuple[Path, ...],
-    unknown_words: UnknownWords,
-    word_rule: WordRule,
-    sample: int,
-    max_words: int | None,
-) -> Config:
+def sif_config(options: SifOptions, *, name: str) -> Config:
     """Return a config of SIF over a run's words or a file of vectors."""
     return parse_config(
         {
             "model": {"name": name, "kind": "sif", "pooling": "mean", "activation": "linear", "bias": False},
-            "features": {"orders": [], "words": True, "unknown_words": unknown_words, "word_rule": word_rule},
-            "sif": {
-                "vectors": vectors_at(vectors).resolve(),
-                "frequencies": frequencies.resolve(),
-                "a": a,
-                "weights": weights,
-                "documents": [{"path": path.resolve(), "layout": _text_layout(path)} for path in documents],
-                "components": components,
-                "sample": sample,
-                "max_words": max_words,
+            "features": {
+                "orders": [],
+                "words": True,
+                "unknown_words": options.unknown_words,
+                "word_rule": options.word_rule,
             },
-            "texts": [{"path": path.resolve()} for path in texts],
+            "sif": {
+                "vectors": vectors_at(options.vectors).resolve(),
+                "frequencies": options.freq.resolve(),
+                "a": options.a,
+                "weights": options.weights,
+                "documents": [{"path": path.resolve(), "layout": _text_layout(path)} for path in options.documents],
+                "components": options.components,
+                "sample": options.sample,
+                "max_words": options.max_words,
+            },
+            "texts": [{"path": path.resolve()} for path in options.texts],
         },
         source=_SOURCE,
     )
@@ -123,21 +112,21 @@ def _text_layout(path: Path) -> str:
     return "similarity" if path.is_dir() or path.suffix == ".tsv" else "lines"
 
 
-def texts_config(texts: tuple[Path, ...], teacher: str, *, dimension: int, epochs: int) -> Config:
+def texts_config(options: TextOptions) -> Config:
     """Return a config of a student of n-grams and words on files of texts, named after the first file."""
     return parse_config(
         {
             "model": {
-                "name": model_name(texts[0]),
+                "name": model_name(options.texts[0]),
                 "kind": "gramvec",
-                "dimension": dimension,
+                "dimension": options.dimension,
                 "activation": "linear",
                 "bias": False,
             },
             "features": {"words": True},
             "vocabulary": {"min_count": 2},
-            "distillation": {"teacher": teacher, "epochs": epochs},
-            "texts": [{"path": path.resolve()} for path in texts],
+            "distillation": {"teacher": options.teacher, "epochs": options.epochs},
+            "texts": [{"path": path.resolve()} for path in options.texts],
         },
         source=_SOURCE,
     )

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
-from gramvec_training.config import How, Spelling
+from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import copies_of, misspelt, spelt_alike
 from gramvec_training.data.vocabulary import count_repeated
@@ -22,6 +22,7 @@ from gramvec_training.fit.loop import History
 from gramvec_training.fit.trainer import choose_device
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.distillation import SpellingObjective, SpellingWords, TeacherObjective
+from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
@@ -35,7 +36,7 @@ PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tent
 class DistillationPlan(Plan):
     """A run over texts and their teacher vectors; the texts and their misspelled copies are featurized once."""
 
-    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
         config, data = begun.config, begun.data
         settings = config.distillation
         assert settings is not None
@@ -44,7 +45,9 @@ class DistillationPlan(Plan):
             config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
         )
         self.started = begin_from(config)
-        self._teacher = open_teacher(settings.teacher, how.cache, device=choose_device(how.device), threads=how.threads)
+        self._teacher = open_teacher(
+            settings.teacher, options.cache, device=choose_device(options.device), threads=options.threads
+        )
         with _bar("teacher", len(texts)) as bar:
             self._vectors = self._teacher.vectors(texts, progress=bar.update)
         if self._vectors.shape[1] < config.model.dimension:

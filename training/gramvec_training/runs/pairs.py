@@ -16,7 +16,6 @@ import torch
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
-from gramvec_training.config import How
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     LabelGroups,
@@ -37,6 +36,7 @@ from gramvec_training.evaluate.verdict import count_values, mean_of, verdict
 from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
+from gramvec_training.options import RunOptions
 from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import BadRows, near
 from gramvec_training.readers.pairs import Group
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 class PairPlan(Plan):
     """A run over paraphrases: the vocabulary is of their distinct texts, which are featurized once."""
 
-    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
         config, data = begun.config, begun.data
         training = config.training
         assert training is not None
@@ -173,7 +173,7 @@ class LabelPlan(Plan):
     Raises InputError where no two texts can be paired, or no text has another label.
     """
 
-    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
         config, (one,) = begun.config, begun.config.data
         training = config.training
         assert training is not None

@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
-from gramvec_training.config import How, Sif
+from gramvec_training.config import Sif
 from gramvec_training.data.corpus import collect_texts, source_texts
 from gramvec_training.data.vocabulary import RepeatedParts, count_documents
 from gramvec_training.encoders.bag import Bag
@@ -22,6 +22,7 @@ from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.fit.loop import History
 from gramvec_training.fit.sif import common_components, idf_weights, word_table, word_weights
+from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import read_frequencies, read_vectors, vectors_at
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, is_begun, load_run, spec_of
@@ -33,7 +34,7 @@ from gramvec_training.shared import Floats
 class SifPlan(Plan):
     """A run that weighs the words' vectors and computes the common components from the texts; nothing is learned."""
 
-    def __init__(self, begun: StartedRun, folder: Path, how: How) -> None:
+    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
         start = time.monotonic()
         config, data = begun.config, begun.data
         sif, settings = config.sif, config.composition

@@ -11,13 +11,14 @@ import numpy as np
 import orjson
 
 from gramvec.features.featurizer import Featurizer
-from gramvec_training.config import Config, How
+from gramvec_training.config import Config
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import cosines, encoder_function, zero_unknown
 from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
 from gramvec_training.fit.loop import History, Log, Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.options import RunOptions
 from gramvec_training.runs.distill import DistillationPlan
 from gramvec_training.runs.pairs import LabelPlan, PairPlan
 from gramvec_training.runs.run_dir import (
@@ -33,19 +34,19 @@ from gramvec_training.runs.sif import SifPlan
 from gramvec_training.sections import Dev, Select
 
 
-def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
+def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str, Any]:
     """Train the model of a started run into its folder; return the record with the development scores.
 
     Raises TrainingInterrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and
     DeviceError for what cannot be trained.
     """
     config, data = begun.config, begun.data
-    device = choose_device(how.device)
-    settle(device, how.threads)
+    device = choose_device(options.device)
+    settle(device, options.threads)
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
     chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
 
-    plan = _plan_of(config)(begun, folder, how)
+    plan = _plan_of(config)(begun, folder, options)
     save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
     encoder = plan.make_encoder().to(device)
     objective = plan.make_objective(encoder, device)
@@ -57,8 +58,8 @@ def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
             Trainer(encoder, objective, device),
             folder / CHECKPOINT,
             identity=_identity(config, *plan.digests),
-            resume=how.resume,
-            save_every=how.save_every,
+            resume=options.resume,
+            save_every=options.save_every,
             log=_log(config.dev, dev, plan.featurizer),
             selection=selection,
         )
@@ -73,7 +74,7 @@ def carry_out(begun: StartedRun, folder: Path, how: How) -> dict[str, Any]:
         "steps": history.steps,
         "seconds": round(history.seconds, 1),
         "device": str(device),
-        "threads": how.threads,
+        "threads": options.threads,
         "versions": versions(),
         "loss": history.losses,
         "dev": history.dev,

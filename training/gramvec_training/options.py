@@ -1,0 +1,133 @@
+"""The options of commands that train: a record of each, which goes from the command line to the run.
+
+A field is an option of the same name, or the `flag` that it names; its description is the help.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from gramvec_training.config import SifWeights
+from gramvec_training.sections import (
+    FileLayout,
+    Number,
+    OnBad,
+    Penalty,
+    Positive,
+    PositiveCount,
+    Strict,
+    UnknownWords,
+    WordRule,
+)
+
+TrainingDevice = Literal["auto", "cpu", "cuda"]
+Learn = Literal["weights", "rows"]
+HeldOutShare = Annotated[float, Field(ge=0, le=0.5)]
+
+
+def _option(description: str, *, default: Any = None, required: bool = False, **extra: str) -> Any:
+    """Return a field with the help of its option; `extra` may have a `flag` and a `metavar`."""
+    given: dict[str, Any] = {"description": description, "json_schema_extra": dict(extra)}
+    return Field(**given) if required else Field(default=default, **given)
+
+
+class RunOptions(Strict):
+    """Options of a run that are not part of its config.
+
+    Only `device` and `threads` change the result, in its last bits.
+
+    cache: where teachers' vectors are kept from run to run; it is an option of `distill` alone.
+    """
+
+    resume: bool = _option("Continue the run in --out from its checkpoint.", default=False)
+    overwrite: bool = _option("Start again if --out holds a run already; replace the model in --export.", default=False)
+    save_every: Penalty = _option("Seconds between checkpoints.", default=60.0)
+    device: TrainingDevice = _option("", default="auto")
+    threads: PositiveCount = _option(
+        "CPU threads of torch. The same number gives the same model bit for bit.", default=1
+    )
+    cache: Path = Path("runs/teachers")
+
+
+class FileOptions(Strict):
+    """Options of training on a file of one's own, without a config."""
+
+    pairs: Path | None = _option("Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")
+    labeled: Path | None = _option("Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")
+    start: str | None = _option(
+        "With a file: go on from this model, a name or a folder.", flag="--from", metavar="BUNDLE"
+    )
+    layout: FileLayout | None = _option(
+        "Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
+        "By default groups for *.groups.tsv[.gz], else pairs."
+    )
+    bad_rows: OnBad = _option(
+        "What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
+        "longer than 16 MiB.",
+        default="skip",
+    )
+    learn: Learn | None = _option(
+        "Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
+        "by the pairs with 1.  [default: weights where the file, no pipe, has labels]"
+    )
+    held_out: HeldOutShare | None = _option(
+        "With a file: the share that is not trained on, for the report at the end; of --labeled half of it "
+        "chooses the model.  [default: 0.1, or 0.2 with --labeled]"
+    )
+    epochs: PositiveCount | None = _option(
+        "With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labeled]"
+    )
+    rate: Positive | None = _option(
+        "With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]"
+    )
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file of pairs or of labeled texts."""
+        return self.pairs or self.labeled
+
+    @property
+    def has_labels(self) -> bool:
+        """Return whether the file is one of labeled texts."""
+        return self.pairs is None and self.labeled is not None
+
+
+class TextOptions(Strict):
+    """Options of distillation on files of texts, without a config."""
+
+    texts: tuple[Path, ...] = _option("Learn from these texts, one a line, without a config.", default=())
+    teacher: str | None = _option("A sentence-transformers model's folder, or an installed package with one.")
+    dimension: PositiveCount = _option("With --texts: of the student, at most the teacher's.", default=300)
+    epochs: PositiveCount = _option("With --texts: passes over them; a small file needs more.", default=10)
+    cache: Path = _option(
+        "Where the teacher's vectors are kept; a text is computed once.", default=Path("runs/teachers")
+    )
+
+
+class SifOptions(Strict):
+    """Options of a SIF model of word vectors and frequencies."""
+
+    vectors: Path = _option(
+        "Run folder of a word model; word vectors as text or .npy; or an installed package.", required=True
+    )
+    freq: Path = _option('Frequencies: "word count" a line, or word<TAB>centibels.', required=True)
+    texts: tuple[Path, ...] = _option("Text, one a line, to take the components from; repeatable.", default=())
+    a: Positive = _option("Words weigh a / (a + p(word)).", default=1e-3, flag="-a")
+    components: Number = _option("Common components to remove; 0 for none (the paper's W without R).", default=1)
+    weights: SifWeights = _option(
+        "none: 1 for every word (the paper's R without W); idf: by --documents.", default="sif"
+    )
+    documents: tuple[Path, ...] = _option(
+        "With --weights idf: text, one a line, or similarity sets; repeatable.", default=()
+    )
+    unknown_words: UnknownWords = _option(
+        "row: they have the vector of UUUNKKK or the last one, as in the paper's code.", default="skip"
+    )
+    word_rule: WordRule = _option(
+        "The second for texts in the tokens of the vectors, see tokens.", default="runs-and-symbols/1"
+    )
+    sample: PositiveCount = _option("Use at most N of the texts.", default=100_000)
+    max_words: PositiveCount | None = _option("Keep only the N most frequent words.")
