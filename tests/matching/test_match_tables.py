@@ -174,6 +174,31 @@ def test_missing_values_of_pandas_are_empty(monkeypatch: pytest.MonkeyPatch) -> 
         gramvec.match({"b": [b"acme"]}, {"b": ["acme"]}, on="b")
 
 
+def test_rows_may_be_dicts() -> None:
+    """A list, a tuple or a generator of them, as of `gramvec.dedupe`; a member that a row lacks is empty."""
+    rows = [{"name": "Acme Limited", "city": "Bonn"}, {"name": "Beta GmbH"}, {"name": None, "n": 3}]
+    columns = {"name": ["Acme Limited", "Beta GmbH", None], "city": ["Bonn", None, None]}
+    others = [{"name": "ACME Ltd", "city": "Bonn"}, {"name": "Beta"}]
+    wanted = gramvec.match(columns, others, on=["name", "city"], threshold=0)
+    assert wanted.left.size
+    for left in (rows, tuple(rows), iter(rows)):
+        found = gramvec.match(left, iter(others), on=["name", "city"], threshold=0)
+        assert [one.tolist() for one in found] == [one.tolist() for one in wanted]
+    same = gramvec.match(rows, rows, on="name", threshold=0)
+    assert not (same.left == same.right).any()
+    assert gramvec.match([], others, on="name").left.size == 0
+    assert gramvec.pair_scores(rows[:2], others, on="name").shape == (2,)
+    assert gramvec.match(rows, others, on="name", block="city", threshold=0).left.tolist() == [0]
+    for left, on, said in (
+        (["Acme"], "name", "on names columns, and these rows are texts; leave it out"),
+        (columns, None, "these are tables; name the columns to compare with on"),
+        ([{"name": "a"}, "b"], "name", "row 1 is of type str; give a dict, as the others are"),
+        (rows, "nme", "a table has no column 'nme'"),
+    ):
+        with pytest.raises(InputError, match=said):
+            gramvec.match(left, others if on else ["x"], on=on)
+
+
 def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     left = ["Acme Inc", "CIPLAR LA 40", "Bank of the West", "", "same"]
     right = ["Acme Incorporated", "CIPLAR LA 80", "Bank of the East", "x", "Same!"]

@@ -14,8 +14,8 @@ from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.text.arrays import Int64s
-from gramvec.text.frames import is_missing, text_of_cell, texts_of_column
-from gramvec.text.inputs import has_surrogate, iterate_texts
+from gramvec.text.frames import names_of, table_of, texts_of_column
+from gramvec.text.inputs import has_surrogate
 
 By = Literal["letters", "meaning"]
 BYS: tuple[By, ...] = get_args(By)
@@ -88,14 +88,14 @@ def _columns(
     rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
 ) -> tuple[list[list[str]], list[Any] | None, Int64s | None]:
     """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
-    table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else _table_of(rows)
+    table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
     if isinstance(table, list):
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
         return [table], None, np.ones(len(table), np.int64) if count else None
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
-    every = [str(name) for name in _names_of(table)]
+    every = [str(name) for name in names_of(table)]
     if id_column is not None and id_column not in every:
         raise InputError(f"id: the table has no column {id_column!r}", field="id")
     wanted = [name for name in every if name != id_column] if on is None else [on] if isinstance(on, str) else [*on]
@@ -108,31 +108,3 @@ def _columns(
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
     return columns, ids, cells
-
-
-def _names_of(table: Any) -> Iterable[Any]:
-    """Return the names of the columns of a dict or a frame. Raises InputError for what has none."""
-    for name in ("column_names", "columns"):  # pyarrow's; pandas' and polars'
-        if not isinstance(table, Mapping) and hasattr(table, name):
-            return getattr(table, name)  # type: ignore[no-any-return]
-    if isinstance(table, Mapping):
-        return table
-    raise InputError("rows: this table has no names of columns; give a list of texts, dicts, or a frame", field="rows")
-
-
-def _table_of(rows: Any) -> dict[str, list[str]] | list[str]:
-    """Return texts as a list, and rows that are dicts as columns. Raises InputError, with the place, for others."""
-    found: list[Any] = list(iterate_texts(rows))
-    if not any(isinstance(row, Mapping) for row in found):
-        texts = ["" if is_missing(row) else row for row in found]
-        _check_types(texts, str, "a text")
-        return texts
-    _check_types(found, Mapping, "a dict, as the others are")
-    names = dict.fromkeys(str(name) for row in found for name in row)
-    return {name: [text_of_cell(row.get(name), name) for row in found] for name in names}
-
-
-def _check_types(rows: Sequence[Any], kind: type, wanted: str) -> None:
-    for place, row in enumerate(rows):
-        if not isinstance(row, kind):
-            raise InputError(f"row {place} is of type {type(row).__name__}; give {wanted}", index=place)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
-from gramvec.text.frames import texts_of_column, texts_or_empty
+from gramvec.text.frames import table_of, texts_of_column, texts_or_empty
 
 On = str | Sequence[str] | Mapping[str, float]
 Top = int | Literal["all"] | None
@@ -41,8 +42,8 @@ def match(
     """Return the rows of `right` that match each row of `left`.
 
     Args:
-        left: texts, any iterable of str, without `on`; else a table whose columns are left[name]: a dict of lists, or a
-            frame of pandas, polars or pyarrow. None, NaN and pandas.NA are "".
+        left: texts, any iterable of str, without `on`; else a table: a list of dicts, a dict of lists, or a frame of
+            pandas, polars or pyarrow, or what else has columns as left[name]. None, NaN and pandas.NA are "".
         right: likewise. Of `left` itself, no row is compared with itself.
         on: the compared columns, or with labels a mapping of columns to weights.
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
@@ -62,14 +63,16 @@ def match(
     Raises:
         InputError: tables, options or labels are not valid, or a library is not installed.
     """
+    same = left is right
+    left, right = _tables(left, right, on)
     fields, columns = _fields(left, right, on)
     keys = _keys(left, right, block, on)
     if labels is None:
         highest = None if top is None else _top(top)
         options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
-        return match_fields(fields, keys, top=highest, same=left is right, **options).matches
+        return match_fields(fields, keys, top=highest, same=same, **options).matches
     given = labels_of(labels)
-    pair = TablePair(fields, keys, same=left is right, threads=threads)
+    pair = TablePair(fields, keys, same=same, threads=threads)
     return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
 
 
@@ -84,7 +87,7 @@ def pair_scores(left: Any, right: Any, *, on: On | None = None) -> Floats:
     Raises:
         InputError: texts or tables are not valid, or have different lengths.
     """
-    fields, _ = _fields(left, right, on)
+    fields, _ = _fields(*_tables(left, right, on), on)
     check_unweighted(fields)
     return score_given([field.left for field in fields], [field.right for field in fields])
 
@@ -111,9 +114,10 @@ class Matcher:
         Raises:
             InputError: tables or labels are not valid, labels contradict, or there are fewer than 5 of either kind.
         """
-        fields, columns = _fields(left, right, on)
+        tables = _tables(left, right, on)
+        fields, columns = _fields(*tables, on)
         given = labels_of(labels)
-        pair = TablePair(fields, _keys(left, right, block, on), same=left is right, threads=threads)
+        pair = TablePair(fields, _keys(*tables, block, on), same=left is right, threads=threads)
         return cls(fit_matcher(pair, columns, given))
 
     @classmethod
@@ -148,13 +152,14 @@ class Matcher:
     ) -> Matches:
         """Return the matches of two tables that have the learned columns; arguments as in `match`.
 
-        A list or tuple is the texts of the only column. Scores are probabilities.
+        A list of texts is the only column. Scores are probabilities.
         """
         known = self._learned
-        if len(known.columns) > 1 and any(isinstance(table, list | tuple) for table in (left, right)):
+        given = _with_columns(left), _with_columns(right)
+        if len(known.columns) > 1 and any(isinstance(table, list) for table in given):
             raise InputError(f"this matcher compares {len(known.columns)} columns; give tables", field="on")
-        tables = [{name: table} if isinstance(table, list | tuple) else table
-                  for table, name in zip((left, right), known.columns[0], strict=True)]  # fmt: skip
+        tables = [{name: table} if isinstance(table, list) else table
+                  for table, name in zip(given, known.columns[0], strict=True)]  # fmt: skip
         fields = [
             Field(texts_of_column(tables[0], name), texts_of_column(tables[1], other), weight)
             for (name, other), weight in zip(known.columns, known.weights, strict=True)
@@ -181,8 +186,26 @@ def _top(top: Top) -> int | None:
     raise InputError(f"top: must be a number of at least 1 or 'all', got {top!r}", field="top")
 
 
+def _with_columns(rows: Any) -> Any:
+    """Return rows that come one after the other as a list of texts or a dict of columns, and a table as it is."""
+    return table_of(rows) if isinstance(rows, list | tuple | Iterator) else rows
+
+
+def _tables(left: Any, right: Any, on: On | None) -> tuple[Any, Any]:
+    """Return both tables with columns, or without `on` the texts. Raises InputError for texts with `on`."""
+    if on is None:
+        return left, right
+    tables = _with_columns(left), _with_columns(right)
+    if any(isinstance(table, list) and table for table in tables):
+        raise InputError("on names columns, and these rows are texts; leave it out", field="on")
+    # No rows have any column.
+    return tuple(defaultdict(list) if isinstance(table, list) else table for table in tables)
+
+
 def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:
     if on is None:
+        if any(isinstance(table, Mapping) or len(getattr(table, "shape", ())) == 2 for table in (left, right)):
+            raise InputError("these are tables; name the columns to compare with on", field="on")
         return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
     weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
     fields = [

@@ -5,7 +5,7 @@ None of these libraries is imported: a value is recognized by what it can do, or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -69,6 +69,34 @@ def text_of_cell(value: Any, name: str) -> str:
         raise InputError(f"column {name!r} holds bytes; decode them to texts", field="on")
     # pandas makes a column of whole numbers one of floats where a value is missing.
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def names_of(table: Any) -> Iterable[Any]:
+    """Return the names of the columns of a dict or a frame. Raises InputError for what has none."""
+    for name in ("column_names", "columns"):  # pyarrow's; pandas' and polars'
+        if not isinstance(table, Mapping) and hasattr(table, name):
+            return getattr(table, name)  # type: ignore[no-any-return]
+    if isinstance(table, Mapping):
+        return table
+    raise InputError("rows: this table has no names of columns; give a list of texts, dicts, or a frame", field="rows")
+
+
+def table_of(rows: Any) -> dict[str, list[str]] | list[str]:
+    """Return texts as a list, and rows that are dicts as columns. Raises InputError, with the place, for others."""
+    found: list[Any] = list(iterate_texts(rows))
+    if not any(isinstance(row, Mapping) for row in found):
+        texts = ["" if is_missing(row) else row for row in found]
+        _check_types(texts, str, "a text")
+        return texts
+    _check_types(found, Mapping, "a dict, as the others are")
+    names = dict.fromkeys(str(name) for row in found for name in row)
+    return {name: [text_of_cell(row.get(name), name) for row in found] for name in names}
+
+
+def _check_types(rows: Sequence[Any], kind: type, wanted: str) -> None:
+    for place, row in enumerate(rows):
+        if not isinstance(row, kind):
+            raise InputError(f"row {place} is of type {type(row).__name__}; give {wanted}", index=place)
 
 
 def rows_of(records: Any) -> Iterator[Any]:
