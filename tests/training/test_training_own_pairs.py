@@ -21,10 +21,12 @@ from gramvec.runtime.onnx_graph import column_scales, quantize_table
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config
-from gramvec_training.data.sampling import HeldOut, read_held_out, read_kept
+from gramvec_training.data.sampling import HeldOut, join_held_out, split_held_out
 from gramvec_training.data.vocabulary import extend_vocabulary
 from gramvec_training.encoders.build import encoder_function
 from gramvec_training.evaluate.tasks import report, retrieval
+from gramvec_training.readers import lines
+from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.warm_start import begin_from, continue_encoder, read_start, start_table
 from gramvec_training.sections import DataSet
@@ -189,19 +191,35 @@ def test_start_belongs_to_what_trains() -> None:
         begin_from(config.model_copy(update={"start": Start(bundle=Path("no-such-model"))}))
 
 
+def split(data: DataSet, folder: Path, seed: int) -> tuple[list[Group], HeldOut]:
+    """The groups of a file that are trained on, and the pairs that are held out."""
+    groups, bad = read_paraphrases(folder / data.path, layout=data.layout)
+    assert bad.total == 0
+    return split_held_out(groups, data.held_out, seed)
+
+
 def test_held_out_texts_are_in_no_training_pair(tmp_path: Path) -> None:
     rows = [f"text {n}\ttext {n + 1 if n % 4 else n + 1000}" for n in range(400)]  # chains of four
     (tmp_path / "a.tsv").write_text("\n".join(rows))
     one = DataSet(path=Path("a.tsv"), held_out=0.1)
-    kept, bad = read_kept(one, tmp_path, 1)
-    held = read_held_out([one], tmp_path, 1)
-    assert bad.total == 0
+    kept, held = split(one, tmp_path, 1)
     assert len(held) in range(36, 41)
     assert len(kept) + len(held) == 400
     assert not {text for group in kept for text in group} & {*held.left, *held.right}
-    assert read_kept(one, tmp_path, 1)[0] == kept
-    assert read_kept(one, tmp_path, 2)[0] != kept
-    assert len(read_kept(DataSet(path=Path("a.tsv")), tmp_path, 1)[0]) == 400
+    assert split(one, tmp_path, 1)[0] == kept
+    assert split(one, tmp_path, 2)[0] != kept
+    assert len(split(DataSet(path=Path("a.tsv")), tmp_path, 1)[0]) == 400
+
+
+@pytest.mark.parametrize(("option", "row"), [("--pairs", "red {n}\t{n} red"), ("--labeled", "{n}\ttext {n}")])
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, row: str) -> None:
+    opened: list[Path] = []
+    open_binary = lines.open_binary
+    monkeypatch.setattr(lines, "open_binary", lambda path: opened.append(path) or open_binary(path))
+    (tmp_path / "a.tsv").write_text("".join(f"{row.format(n=n % 9)} {n}\n" for n in range(60)))
+    result = call("fit", option, tmp_path / "a.tsv", "--out", tmp_path / "run", "--epochs", "1")
+    assert result.exit_code == 0, result.stderr
+    assert opened == [tmp_path / "a.tsv"]
 
 
 @pytest.mark.parametrize(
@@ -216,15 +234,15 @@ def test_held_out_texts_are_in_no_training_pair(tmp_path: Path) -> None:
 def test_what_cannot_be_spared_is_trained_on(tmp_path: Path, rows: list[str], held: int) -> None:
     (tmp_path / "a.tsv").write_text("\n".join(rows))
     one = DataSet(path=Path("a.tsv"), held_out=0.1)
-    assert len(read_held_out([one], tmp_path, 1)) == held
-    assert len(read_kept(one, tmp_path, 1)[0]) == len(rows) - held
+    assert len(split(one, tmp_path, 1)[1]) == held
+    assert len(split(one, tmp_path, 1)[0]) == len(rows) - held
 
 
 def test_held_out_pairs_of_two_files_keep_their_meanings_apart(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.tsv").write_text("\n".join(f"{name}{n}\t{name}{n}x" for n in range(20)))
     sets = [DataSet(path=Path(f"{name}.tsv"), held_out=0.1) for name in ("a", "b")]
-    held = read_held_out(sets, tmp_path, 1)
+    held = join_held_out([split(one, tmp_path, 1)[1] for one in sets])
     assert [text[0] for text in held.left] == ["a", "a", "b", "b"]
     assert len(set(held.meanings.tolist())) == 4
 
@@ -294,7 +312,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     assert (manifest.name, manifest.kind, manifest.graph.precision) == ("new", kind, "int8")
     assert manifest.rows == len(run.vocabulary) > len(table)
     assert manifest.provenance["held_out"] == found
-    held = read_held_out(run.config.data, tmp_path, 1)
+    held = join_held_out([split(one, tmp_path, 1)[1] for one in run.config.data])
     assert not {*held.left, *held.right} & set(run.texts)
 
     assert not (tmp_path / "run" / "checkpoint.pt").exists()

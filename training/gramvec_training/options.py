@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gramvec.runtime.base import Device
 from gramvec_training.config import SifWeights
 from gramvec_training.sections import (
     FileLayout,
@@ -23,7 +24,6 @@ from gramvec_training.sections import (
     WordRule,
 )
 
-TrainingDevice = Literal["auto", "cpu", "cuda"]
 Learn = Literal["weights", "rows"]
 HeldOutShare = Annotated[float, Field(ge=0, le=0.5)]
 
@@ -45,7 +45,7 @@ class RunOptions(Strict):
     resume: bool = _option("Continue the run in --out from its checkpoint.", default=False)
     overwrite: bool = _option("Start again if --out holds a run already; replace the model in --export.", default=False)
     save_every: Penalty = _option("Seconds between checkpoints.", default=60.0)
-    device: TrainingDevice = _option("", default="auto")
+    device: Device = _option("", default="auto")
     threads: PositiveCount = _option(
         "CPU threads of torch. The same number gives the same model bit for bit.", default=1
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sized
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,12 +16,20 @@ from gramvec_training.options import FileOptions, RunOptions, SifOptions
 
 if TYPE_CHECKING:
     from gramvec_training.config import Config
+    from gramvec_training.readers.lines import RowsRead
 
 
-def own_config(
-    options: FileOptions, run: RunOptions, *, out: Path | None, bundle: Path | None
-) -> tuple[Config, Path, RunOptions]:
-    """Return the config, the run's folder, and the run's options: a folder with what a pipe gave is cleared already.
+class FileRun(NamedTuple):
+    """A run on a file of one's own: its config, its folder, its options, and the rows of the file."""
+
+    config: Config
+    folder: Path
+    options: RunOptions
+    read: RowsRead
+
+
+def plan_file_run(options: FileOptions, run: RunOptions, *, out: Path | None, bundle: Path | None) -> FileRun:
+    """Read the file and return its run; a folder with what a pipe gave is cleared already.
 
     Raises:
         InputError: There is no such file, no usable row in it or one that is refused, or no place for what a pipe
@@ -41,11 +48,11 @@ def own_config(
         own, out = _spool(own, name_from, options.start, out, overwrite=run.overwrite)
         options = options.model_copy(update={"labeled" if options.has_labels else "pairs": own})
         run = run.model_copy(update={"overwrite": False})
-    _check(own, options)
+    read = _read(own, options)
     from gramvec_training.runs.adhoc_config import file_config
 
     config = file_config(own, options, name_from=name_from)
-    return config, out or Path("runs") / config.model.name, run
+    return FileRun(config, out or Path("runs") / config.model.name, run, read)
 
 
 def show_file(own: Path) -> str:
@@ -71,22 +78,24 @@ def _spool(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, 
     return folder / INPUT, folder
 
 
-def _check(source: Path, options: FileOptions) -> None:
-    """Read the file once and open the bundle of a warm start; on a terminal, report what was found."""
+def _read(source: Path, options: FileOptions) -> RowsRead:
+    """Return the rows of the file, where the bundle of a warm start is there; on a terminal, report what was found."""
     from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers.labels import read_label_texts
+    from gramvec_training.readers.lines import RowsRead
     from gramvec_training.readers.pairs import read_paraphrases
 
     if options.start is not None:
         find_bundle(options.start)
-    rows: Sized
+    rows: list[Any]
     if options.has_labels:
-        rows, _ = read_label_texts(source, on_bad=options.bad_rows)
+        rows, bad = read_label_texts(source, on_bad=options.bad_rows)
     else:
-        rows, _ = read_paraphrases(source, layout=options.layout, on_bad=options.bad_rows)
+        rows, bad = read_paraphrases(source, layout=options.layout, on_bad=options.bad_rows)
     if sys.stderr.isatty():
         origin = f", going on from {options.start}" if options.start is not None else ""
         click.echo(f"{source}: {len(rows):,} usable rows{origin}; loading ...", err=True)
+    return RowsRead(rows, bad)
 
 
 def learns_weights(options: FileOptions) -> bool:

@@ -12,7 +12,7 @@ import click
 from gramvec.cli.terminal import COMMAND_LINE
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
-from gramvec_training.cli.fit_file import learn_weights, learns_weights, own_config, show_file, sif
+from gramvec_training.cli.fit_file import learn_weights, learns_weights, plan_file_run, show_file, sif
 from gramvec_training.cli.records import record_options
 from gramvec_training.cli.support import (
     ANYWAY,
@@ -113,13 +113,13 @@ def fit(
         learn_weights(file, bundle, refused, anyway=anyway)
         return
 
-    wanted, folder = None, out
+    wanted, folder, read = None, out, None
     if config is not None:
         from gramvec_training.config import load_config
 
         wanted = load_config(config)
     elif own is not None:
-        wanted, folder, options = own_config(file, options, out=out, bundle=bundle)
+        wanted, folder, options, read = plan_file_run(file, options, out=out, bundle=bundle)
     if wanted is None and not options.resume:
         raise click.UsageError("give a CONFIG, or --pairs or --labeled FILE, or --out RUN --resume")
     if wanted is None and out is None:
@@ -134,7 +134,9 @@ def fit(
     source += ["--labeled" if file.has_labels else "--pairs", show_file(own)] if own else []
     source += ["--from", show_path(Path(file.start))] if file.start else []
     source += list_given("layout", "bad_rows", "held_out", "epochs", "rate")
-    carry_out(folder, wanted, data, command_line("fit", *source), options=options, bundle=bundle, anyway=anyway)
+    carry_out(
+        folder, wanted, data, command_line("fit", *source), options=options, bundle=bundle, anyway=anyway, read=read
+    )
 
 
 def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> None:

@@ -22,6 +22,7 @@ from gramvec_training.options import RunOptions
 # torch, scipy and onnx are imported inside the functions, so that --help answers at once.
 if TYPE_CHECKING:
     from gramvec_training.config import Config
+    from gramvec_training.readers.lines import RowsRead
     from gramvec_training.runs.run_dir import StartedRun
 
 P = ParamSpec("P")
@@ -162,10 +163,11 @@ def carry_out(
     options: RunOptions,
     bundle: Path | None = None,
     anyway: bool = True,
+    read: RowsRead | None = None,
 ) -> None:
     """Start or continue the run in `folder` and report it, then write its bundle if one is wanted.
 
-    Without `wanted` the config is the begun run's.
+    Without `wanted` the config is the begun run's. read: the rows of the config's one file, if they were read already.
 
     Raises:
         InputError: The model is no better than the one it started from, and not `anyway`.
@@ -181,7 +183,7 @@ def carry_out(
     else:
         assert wanted is not None
         run_dir.make_way(folder, overwrite=options.overwrite)
-        begun = run_dir.begin_run(folder, wanted, data or Path(), command=command)
+        begun = run_dir.begin_run(folder, wanted, data or Path(), command=command, read=read)
     if run_dir.is_finished(folder):
         click.echo(f"{folder}: the run is finished already", err=True)
     else:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec_training.readers.labels import Labeled, same_text
-from gramvec_training.readers.lines import BadRows
-from gramvec_training.readers.pairs import Group, read_paraphrases
-from gramvec_training.sections import DataSet
+from gramvec_training.readers.pairs import Group
 from gramvec_training.shared import Ints
 
 
@@ -133,27 +130,21 @@ class HeldOut:
         return len(self.left)
 
 
-def read_kept(one: DataSet, data: Path, seed: int) -> tuple[list[Group], BadRows]:
-    """Read the groups of a data set that are trained on, and its bad rows."""
-    groups, bad = read_paraphrases(data / one.path, layout=one.layout, on_bad=one.bad_rows)
-    held = _hold_out(groups, one.held_out, seed)[0]
-    return [group for group, out in zip(groups, held, strict=True) if not out], bad
+def split_held_out(groups: Sequence[Group], share: float, seed: int) -> tuple[list[Group], HeldOut]:
+    """Return the groups that are trained on, and the first two wordings of those that are held out."""
+    held, meanings = _hold_out(groups, share, seed)
+    places = np.flatnonzero(held).tolist()
+    pairs = HeldOut([groups[i][0] for i in places], [groups[i][1] for i in places], meanings[places])
+    return [group for group, out in zip(groups, held, strict=True) if not out], pairs
 
 
-def read_held_out(sets: Sequence[DataSet], data: Path, seed: int) -> HeldOut:
-    """Read the first two wordings of every group that `read_kept` leaves out of these data sets."""
-    pairs = HeldOut([], [], np.zeros(0, np.int64))
-    for one in sets:
-        if one.held_out:
-            groups, _ = read_paraphrases(data / one.path, layout=one.layout)
-            held, meanings = _hold_out(groups, one.held_out, seed)
-            places = np.flatnonzero(held).tolist()
-            pairs = HeldOut(
-                [*pairs.left, *(groups[i][0] for i in places)],
-                [*pairs.right, *(groups[i][1] for i in places)],
-                np.append(pairs.meanings, meanings[places] + pairs.meanings.max(initial=-1) + 1),
-            )
-    return pairs
+def join_held_out(parts: Sequence[HeldOut]) -> HeldOut:
+    """Return the held-out pairs of several data sets, whose meanings stay apart."""
+    joined = HeldOut([], [], np.zeros(0, np.int64))
+    for part in parts:
+        meanings = np.append(joined.meanings, part.meanings + joined.meanings.max(initial=-1) + 1)
+        joined = HeldOut([*joined.left, *part.left], [*joined.right, *part.right], meanings)
+    return joined
 
 
 def _hold_out(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:

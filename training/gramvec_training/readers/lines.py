@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from gramvec.errors import InputError
 from gramvec.tables.inputs import MAX_LINE_BYTES, STDIN, Lines
@@ -79,6 +79,18 @@ class BadRows:
             more = ", ..." if len(numbers) > _SHOWN_LINES else ""
             parts.append(f"{len(numbers):,} {reason} (line{'s' if len(numbers) > 1 else ''} {shown}{more})")
         return f"{name}{self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
+
+
+class RowsRead:
+    """Rows of a file that were read before a run begins, and its bad rows; they are handed over once and not kept."""
+
+    def __init__(self, rows: list[Any], bad: BadRows) -> None:
+        self._read: tuple[list[Any], BadRows] | None = (rows, bad)
+
+    def take(self) -> tuple[list[Any], BadRows] | None:
+        """Return the rows and the bad rows; None where they were taken before."""
+        read, self._read = self._read, None
+        return read
 
 
 def open_binary(path: Path) -> io.BufferedReader:

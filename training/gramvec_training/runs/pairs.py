@@ -18,13 +18,14 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
+    HeldOut,
     LabelGroups,
     LabelSplit,
     LabelTexts,
     Mixture,
     SourceGroups,
-    read_held_out,
-    read_kept,
+    join_held_out,
+    split_held_out,
     split_labels,
 )
 from gramvec_training.data.vocabulary import count_repeated
@@ -39,7 +40,7 @@ from gramvec_training.objectives.pairs import build_objective
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import BadRows, near
-from gramvec_training.readers.pairs import Group
+from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
 from gramvec_training.runs.warm_start import StartTable, begin_encoder, begin_from, begin_vocabulary, origin_record
@@ -58,7 +59,9 @@ class PairPlan(Plan):
         assert training is not None
         self.config, self.data, self.training = config, data, training
         self.started = begin_from(config)
-        self._drawn = [_draw(one, data, training.seed, index) for index, one in enumerate(config.data)]
+        read = [_draw(begun, one, training.seed, index) for index, one in enumerate(config.data)]
+        self._drawn = [(groups, bad) for groups, bad, _ in read]
+        self._held_out = join_held_out([held_out for _, _, held_out in read])
         numbers: dict[str, int] = {}
         for groups, _ in self._drawn:
             for group in groups:
@@ -107,7 +110,7 @@ class PairPlan(Plan):
         `before` is the retrieval of the bundle with its own features, None without one; `after` that of the encoder;
         `verdict` whether that is better, where there is a bundle: among the right sides of all pairs.
         """
-        pairs = read_held_out(self.config.data, self.data, self.training.seed)
+        pairs = self._held_out
         if not len(pairs):
             return {}
         new = unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
@@ -131,14 +134,16 @@ def _pairs_record(history: History) -> dict[str, Any]:
     }
 
 
-def _draw(one: DataSet, data: Path, seed: int, index: int) -> tuple[list[Group], BadRows]:
-    groups, bad = read_kept(one, data, seed)
+def _draw(begun: StartedRun, one: DataSet, seed: int, index: int) -> tuple[list[Group], BadRows, HeldOut]:
+    """Return the groups of a data set that are trained on, its bad rows, and its held-out pairs."""
+    groups, bad = begun.take_rows() or read_paraphrases(begun.data / one.path, layout=one.layout, on_bad=one.bad_rows)
+    groups, held_out = split_held_out(groups, one.held_out, seed)
     for line in bad.notes():
         _log.warning(line)
     if one.max_groups is not None and one.max_groups < len(groups):
         rng = np.random.default_rng([seed, 2**31, index])
         groups = [groups[i] for i in np.sort(rng.permutation(len(groups))[: one.max_groups])]
-    return groups, bad
+    return groups, bad, held_out
 
 
 def _source(one: DataSet, groups: list[Group], numbers: dict[str, int], counts: npt.NDArray[np.int64]) -> SourceGroups:
@@ -179,7 +184,7 @@ class LabelPlan(Plan):
         assert training is not None
         self.config, self.data, self.training = config, begun.data, training
         self.started = begin_from(config)
-        rows, self._bad = read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
+        rows, self._bad = begun.take_rows() or read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
         self._split = split = split_labels(rows, one.held_out, training.seed)
         for line in self._bad.notes():
             _log.warning(line)

@@ -33,6 +33,7 @@ from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.evaluate.card import write_card
 from gramvec_training.export.adapt import scale_rows, whitening_transform
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
+from gramvec_training.readers.lines import BadRows, RowsRead
 from gramvec_training.sections import Export, Precision
 from gramvec_training.shared import write_atomically
 
@@ -46,11 +47,16 @@ _MAX_REPEATED = 200_000  # chunks, and as many edges
 
 @dataclass(frozen=True)
 class StartedRun:
-    """A started run: its config, the folder of its data, and the command that started it."""
+    """A started run: its config, the folder of its data, the command that started it, and what was read of its data."""
 
     config: Config
     data: Path
     command: str
+    read: RowsRead | None = None
+
+    def take_rows(self) -> tuple[list[Any], BadRows] | None:
+        """Return the rows of the run's one file, where they were read before it began, and only once."""
+        return self.read.take() if self.read is not None else None
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,9 @@ def spec_of(config: Config) -> FeatureSpec:
     )
 
 
-def begin_run(folder: Path, config: Config, data: Path, *, command: str) -> StartedRun:
-    """Create the folder; write its config, data folder and command."""
-    begun = StartedRun(config, data.resolve(), command)
+def begin_run(folder: Path, config: Config, data: Path, *, command: str, read: RowsRead | None = None) -> StartedRun:
+    """Create the folder; write its config, data folder and command. read: the rows of its one file, if read already."""
+    begun = StartedRun(config, data.resolve(), command, read)
     folder.mkdir(parents=True, exist_ok=True)
     values = {"command": command, "data": str(begun.data), "config": config.model_dump(mode="json")}
     write_atomically(folder / _CONFIG, lambda handle: handle.write(_json(values)))
