@@ -26,7 +26,7 @@ from gramvec.matching.api import Matcher
 from gramvec.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import labels_of, read_labels
-from gramvec.matching.matcher import PairLabels, uncertain
+from gramvec.matching.matcher import PairLabels, hold_labels, uncertain
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.nearest import Matches
 
@@ -511,6 +511,32 @@ def test_the_command_reports_how_many_labeled_pairs_are_written(files: Path) -> 
     assert f"of the labeled pairs, {right} of 60 matches and {wrong} of 180 others are written" in done.stderr.decode()
 
 
+@pytest.mark.parametrize("one_to_one", [(), ("--one-to-one",)])
+def test_labeled_pairs_are_written_as_labeled(files: Path, one_to_one: tuple[str, ...]) -> None:
+    text = (files / "labels.csv").read_text()
+    # Two labels that no score agrees with.
+    swapped = text.replace("a1,b1,1", "a1,b1,0").replace("a1,b2,0", "a1,b2,1")
+    (files / "labels.csv").write_text(swapped)
+    done = match(files, *ON, "--labels", files / "labels.csv", "--keep-labels", "-o", files / "o.csv", *one_to_one)
+    assert done.returncode == 0, done.stderr
+    written = {(row["left_id"], row["right_id"]): row["score"] for row in
+               csv.DictReader((files / "o.csv").read_text().splitlines())}  # fmt: skip
+    labels = list(csv.DictReader(swapped.splitlines()))
+    found = {(row["left"], row["right"]): row["match"] for row in labels}
+    assert not [pair for pair, match in found.items() if match == "0" and pair in written]
+    kept = [pair for pair, match in found.items() if match == "1" and pair in written]
+    assert {float(written[pair]) for pair in kept} == {1.0}
+    assert len(kept) >= len([pair for pair, match in found.items() if match == "1"]) - (2 if one_to_one else 0)
+
+
+def test_labels_of_pairs_that_are_no_candidates_are_held() -> None:
+    scored = Matches(np.array([0, 1]), np.array([0, 1]), np.array([0.9, 0.8], np.float32))
+    labels = PairLabels(np.array([0, 2, 2]), np.array([0, 3, 4]), np.array([False, True, False]))
+    held = hold_labels(scored, labels)
+    assert (held.left.tolist(), held.right.tolist()) == ([1, 2], [1, 3])
+    assert held.scores.tolist() == [np.float32(0.8), 1.0]
+
+
 def test_files_of_matchers_are_neither_planted_links_nor_pipes(either: Matcher, tmp_path: Path) -> None:
     victim, path = tmp_path / "victim", tmp_path / "matcher.json"
     victim.write_text("precious")
@@ -529,6 +555,7 @@ def test_options_that_do_not_go_together(files: Path) -> None:
     for options, code, said in [
         (("--labels", labels, "--matcher", labels), 2, b"one of them"),
         (("--save-matcher", "m.json"), 2, b"give --labels"),
+        (("--keep-labels",), 2, b"give --labels"),
         (("--review", "m.txt"), 1, b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet"),
         (("--labels", labels, "--save-matcher", labels), 1, b"is read by this command"),
         (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),

@@ -123,13 +123,15 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
     assert running.returncode == 0
     assert printed.splitlines() == state["finished"]
     command = printed.splitlines()[-1].partition("The command that repeats this: ")[2]
-    assert (
-        command
-        == "gramvec match left.csv right.csv --on name -o found.csv --labels labels.csv --save-matcher matcher.json"
-    )
+    learned = "--labels labels.csv --keep-labels --save-matcher matcher.json"
+    assert command == f"gramvec match left.csv right.csv --on name -o found.csv {learned}"
     written = [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
     subprocess.run([sys.executable, "-m", *command.split()], cwd=folder, check=True, capture_output=True)
     assert written == [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
+    found = {(left, right): score for left, right, score, *_ in rows_of(folder / "found.csv")[1:]}
+    for left, other, match in rows_of(folder / "labels.csv")[1:]:
+        assert ((left, other) in found) == (match == "1")
+        assert match == "0" or float(found[left, other]) == 1
     right = [row for row in rows_of(folder / "found.csv")[1:] if row[0][4:] == row[1][5:]]
     assert len(right) >= 85
 

@@ -191,6 +191,25 @@ def score_pairs(
     return np.concatenate([np.zeros(0), *probabilities]).astype(np.float32)
 
 
+def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
+    """Return scored candidates as labels have them: labeled matches with a score of 1, and no labeled other pair.
+
+    Args:
+        scored: candidates by left row, then descending score.
+        labels: pairs of the same rows, each once; matches that are no candidates are added.
+    """
+    width = 1 + max(int(scored.right.max(initial=0)), int(labels.right.max(initial=0)))
+    labeled = labels.left * width + labels.right
+    others = taken(scored, ~np.isin(scored.left * width + scored.right, labeled))
+    left, right = labels.left[labels.match], labels.right[labels.match]
+    every = Matches(
+        np.append(others.left, left),
+        np.append(others.right, right),
+        np.append(others.scores, np.ones(len(left), np.float32)),
+    )
+    return taken(every, np.lexsort((every.right, -every.scores, every.left)))
+
+
 def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, most: int) -> Matches:
     """Return the pairs that a person should label next: those nearest the threshold, nearest first.
 

@@ -67,6 +67,8 @@ from gramvec.tables.staging import check_outputs
               help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
 @click.option("--labels-delimiter", metavar="TEXT", help="As --delimiter, of --labels.  [by the header]")
 @click.option("--labels-encoding", default=UTF_8, show_default=True, help="As --encoding, of --labels.")
+@click.option("--keep-labels", is_flag=True,
+              help="Write labeled pairs as --labels has them: matches with a score of 1, others not.")  # fmt: skip
 @click.option("--save-matcher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write what --labels taught to this file of JSON.")  # fmt: skip
 @click.option("--matcher", type=TABLE, metavar="FILE", help="Match by a matcher that --save-matcher wrote.")
@@ -96,6 +98,7 @@ def match_command(
     labels: tuple[Path, ...],
     labels_delimiter: str | None,
     labels_encoding: str,
+    keep_labels: bool,
     save_matcher: Path | None,
     matcher: Path | None,
     review: Path | None,
@@ -125,7 +128,9 @@ def match_command(
     """  # noqa: D301 - click takes the character, not its escape
     if every and (top or one_to_one):
         raise click.UsageError("--all writes every row above the threshold; give it without --top and --one-to-one")
-    asked = LabelOptions(labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs)
+    asked = LabelOptions(
+        labels, labels_delimiter, labels_encoding, matcher, save_matcher, review, review_pairs, keep_labels
+    )
     asked.check()
     if left == right == STDIN:
         raise click.UsageError("- is standard input, which can be one of the tables; give a file for the other")

@@ -17,7 +17,7 @@ from gramvec.matching.fields import Blocks, Field, Matched, choose
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.inputs import MatchTable, read_labels
 from gramvec.matching.match_tables import match_fields
-from gramvec.matching.matcher import LearnedMatcher, PairLabels, score_candidates, uncertain
+from gramvec.matching.matcher import LearnedMatcher, PairLabels, hold_labels, score_candidates, uncertain
 from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.matching.report import pair_model_fact
@@ -55,7 +55,7 @@ class MatchOptions(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The options --labels and --labels-..., --matcher, --save-matcher, --review and --review-pairs."""
+    """The options --labels, --labels-..., --keep-labels, --matcher, --save-matcher, --review and --review-pairs."""
 
     labels: tuple[Path, ...]
     delimiter: str | None
@@ -64,6 +64,7 @@ class LabelOptions:
     saved: Path | None
     review: Path | None
     pairs: int
+    keep: bool
 
     def check(self) -> None:
         """Raise UsageError for options that exclude each other, InputError where labels would be lost."""
@@ -71,6 +72,8 @@ class LabelOptions:
             raise click.UsageError("--labels learns a matcher and --matcher brings one; give one of them")
         if self.saved and not self.labels:
             raise click.UsageError("--save-matcher writes what --labels taught; give --labels")
+        if self.keep and not self.labels:
+            raise click.UsageError("--keep-labels writes pairs as --labels has them; give --labels")
         if self.review:
             form_to_write(self.review, TABLE_FORMS, option="")
         if self.review and self.review.exists():
@@ -108,11 +111,13 @@ class LabelOptions:
                 save_matcher(known, self.saved)
         scored = score_candidates(known, pair, options.watch)
         threshold = options.threshold if options.threshold is not None or known is None else known.threshold
+        seen = labels.lower_left() if labels is not None and options.same else labels
         if self.review:
-            seen = labels.lower_left() if labels is not None and options.same else labels
             self._review(self.review, uncertain(scored, threshold if known else None, seen, self.pairs), tables, fields)
         if known is None or threshold is None:
             return _without_labels(fields, keys, options)
+        if seen is not None and self.keep:
+            scored = hold_labels(scored, seen)
         found = choose(scored, options.highest(known.top), threshold, one_to_one=options.one_to_one, same=options.same)
         if labels is not None:
             _report_written(found.matches, labels)

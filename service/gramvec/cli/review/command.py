@@ -191,7 +191,7 @@ def _write_matches(
     sentences = [f"{len(answers.match):,} answers are in {labels}."]
     try:
         check_enough(answers)
-        arguments += ["--labels", str(labels), "--save-matcher", str(save_matcher)]
+        arguments += ["--labels", str(labels), "--keep-labels", "--save-matcher", str(save_matcher)]
     except InputError as error:
         sentences.append(f"Matches are written without them, by the pair model: {error}.")
     messages, repeated = run_command(arguments)
