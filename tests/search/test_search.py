@@ -640,6 +640,27 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     assert "cannot be narrowed by id; name columns with --filter when it is built" in refusal
 
 
+def test_columns_may_be_members_of_members(tmp_path: Path) -> None:
+    """Text, id and filters have dots; also after a rebuild, and for `gramvec dedupe --against`."""
+    source, path = tmp_path / "t.jsonl", tmp_path / "t.index"
+    rows = [{"key": {"n": at}, "doc": {"title": title, "kind": "post"}} for at, title in enumerate(TITLES, start=7)]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ("--column", "doc.title", "--id", "key.n", "--filter", "doc.kind", "-m", MODEL)
+    assert gramvec_command("index", "build", source, "-o", path, *options).returncode == 0
+    for _ in range(2):
+        found = gramvec_command("search", path, "parcel", "-k", "1", "--where", "doc.kind=post")
+        assert found.stdout.decode().split("\t")[1:3] == ["7", TITLES[0]]
+        assert gramvec_command("search", path, '"lost parcel"', "-o", tmp_path / "h.csv").returncode == 0
+        assert "lost parcel" in (tmp_path / "h.csv").read_text().splitlines()[1].split(",")[4]
+        assert gramvec_command("index", "rebuild", path).returncode == 0
+    (tmp_path / "new.txt").write_text(f"{TITLES[0]}\nbananas\n")
+    known = gramvec_command("dedupe", tmp_path / "new.txt", "--against", path)
+    assert known.stdout.decode().splitlines()[1].split("\t") == ["1", "7", "1.0", TITLES[0], TITLES[0]]
+
+
+TITLES = ["lost parcel", "app closes"]
+
+
 def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file.index"
     file.write_bytes(bytes(9_000))

@@ -20,7 +20,7 @@ from gramvec.lexical.demands import Demands
 from gramvec.matching.inputs import NO_ID
 from gramvec.search.index import Index
 from gramvec.tables.batches import Reader
-from gramvec.tables.columns import Columns, OnError, read_columns, value_or_none
+from gramvec.tables.columns import Columns, OnError, read_columns, text_of, value_or_none
 from gramvec.tables.inputs import COMPRESSED, STDIN, FileFormat, Form, Source
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.parquet import ParquetReader, pyarrow
@@ -126,7 +126,7 @@ def known_rows(
             there = snapshot.hits(one)
             left += [at] * len(there)
             hits += there
-        others = [str(hit.record.get(column, "")) for hit in hits]
+        others = [text_of(value_or_none(hit.record, column)) for hit in hits]
         scores = likely_known(texts, np.array(left, np.int64), others)
         for text, hit, other, score in zip(left, hits, others, scores.tolist(), strict=True):
             known = 1.0 if texts[text] == other else score

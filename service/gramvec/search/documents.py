@@ -26,8 +26,8 @@ from gramvec.search.segments import check_letters, engine_errors, open_letters, 
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import START, Block, bad_row
-from gramvec.tables.columns import OnError, text_of
+from gramvec.tables.batches import MISSING, START, Block, bad_row, value_at
+from gramvec.tables.columns import OnError, text_of, value_or_none
 from gramvec.tables.writers import json_line, records_of
 from gramvec.text.arrays import Int64s
 
@@ -132,9 +132,9 @@ class DocumentEncoder:
         name = self._manifest.id
         if name is None:
             return str(self._manifest.next_id + number)
-        if name not in record:
+        value = value_at(record, name)
+        if value is MISSING:
             raise InputError(f"no {name!r} to take the id from; name another one with --id")
-        value = record[name]
         if isinstance(value, bool) or not isinstance(value, str | int) or not 0 < len(str(value)) <= MAX_ID:
             raise InputError(
                 f"{name!r}: is not a valid id (a number, or a text of 1 to {MAX_ID} characters); mend it, or name"
@@ -150,7 +150,7 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
 
     Raises InputError where one is not of the column's kind.
     """
-    values = values_in(record.get(by.column))
+    values = values_in(value_or_none(record, by.column))
     if len(values) > MAX_VALUES:
         raise InputError(f"{len(values)} values in {quoted(by.column)}; a row is filtered by at most {MAX_VALUES}")
     found: list[FilterValue] = []
@@ -191,7 +191,7 @@ def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, 
 
 def text_in(record: Mapping[str, Any], manifest: IndexManifest) -> str:
     """Return the text of a stored record."""
-    return text_of(record.get(manifest.column))
+    return text_of(value_or_none(record, manifest.column))
 
 
 class StoredDocuments:

@@ -18,6 +18,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import InputError, quoted
+from gramvec.tables.columns import value_or_none
 from gramvec.text.inputs import has_surrogate
 
 MAX_COLUMNS = 16
@@ -86,7 +87,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
     found: list[FilterColumn] = []
     for name, kind in map(kind_of, named):
         check_name(name)
-        values = [*chain.from_iterable(values_in(record.get(name)) for record in records)]
+        values = [*chain.from_iterable(values_in(value_or_none(record, name)) for record in records)]
         if records and not values:
             raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
         found.append(FilterColumn(column=name, kind=kind or _guess_kind(values)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -250,13 +250,13 @@ def _number(places: Sequence[int]) -> str:
 MISSING = object()
 
 
-def value_at(record: dict[str, Any], column: str) -> Any:
+def value_at(record: Mapping[str, Any], column: str) -> Any:
     """Return the value of a column, or of a path of names with dots into objects; MISSING where it is not there."""
     if column in record:
         return record[column]
     found: Any = record
     for name in column.split("."):
-        if not isinstance(found, dict) or name not in found:
+        if not isinstance(found, Mapping) or name not in found:
             return MISSING
         found = found[name]
     return found

@@ -7,7 +7,7 @@ says which columns come in which order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -206,7 +206,7 @@ def count_cells(path: Path, format: FileFormat) -> dict[int, int]:  # noqa: A002
         return {row.number: sum(bool(text_of(cell).strip()) for cell in row.record.values()) for row in rows}
 
 
-def value_or_none(record: dict[str, Any], name: str) -> Any:
+def value_or_none(record: Mapping[str, Any], name: str) -> Any:
     """Return the value of a column, None where a record lacks it."""
     found = value_at(record, name)
     return None if found is MISSING else found

@@ -38,7 +38,7 @@ from gramvec.search.filters import parsed, text_of
 from gramvec.search.folder import OLDEST, read_manifest
 from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
-from gramvec.tables.columns import OnError
+from gramvec.tables.columns import OnError, value_or_none
 from gramvec.tables.inputs import FORMS, FileFormat, read_lines
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
@@ -329,7 +329,7 @@ def _records(answered: Iterable[tuple[str, list[Hit]]], names: dict[str, str]) -
     for query, hits in answered:
         for rank, hit in enumerate(hits, start=1):
             values = (query, rank, round(hit.score, 6), hit.id)
-            columns = {free: hit.record.get(name) for name, free in names.items()}
+            columns = {free: value_or_none(hit.record, name) for name, free in names.items()}
             yield dict(zip(HIT, values, strict=True)) | columns
 
 
@@ -379,4 +379,4 @@ def _csv(columns: list[str], several: bool) -> HitLines:
 
 
 def _cells(hit: Hit, columns: list[str]) -> list[str]:
-    return [text_of(hit.record.get(name)) for name in columns]
+    return [text_of(value_or_none(hit.record, name)) for name in columns]
