@@ -49,6 +49,8 @@ def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -
         (["a", None], r"record 1 is missing \(None\)"),
         (["a", 3], "record 1 is of type int; give a text or a dict"),
         ([{"text": object()}], "record 0 has no form in JSON"),
+        (["a", {"title": "b"}], "record 1 has no 'text'; it has title: name the column of the texts"),
+        ([{"text": None}], r"record 0: 'text' is missing \(None\); leave the record out, or give ''"),
         ({"a", "b"}, "a set, which has no order"),
         (3, "an iterable of str, got int"),
     ],

@@ -97,7 +97,7 @@ def test_rows_of_frames(tmp_path: Path) -> None:
         assert list(rows_of(frame)) == wanted, name
         if name != "rows":
             assert column_of(frame, "n") == [1, None], name
-            with pytest.raises(InputError, match="a table has no column 'x'"):
+            with pytest.raises(InputError, match="a table has no column 'x'; it has text, n, day"):
                 column_of(frame, "x")
     assert list(rows_of("a")) == ["a"]
     assert list(rows_of({"text": "a", "tags": ["x", "y"]})) == [{"text": "a", "tags": ["x", "y"]}]

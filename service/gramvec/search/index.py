@@ -29,7 +29,8 @@ from gramvec.search.filters import Where, conditions_of
 from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Snapshot, open_snapshot
 from gramvec.search.vectors import unit_vectors
-from gramvec.text.frames import plain, rows_of
+from gramvec.tables.batches import MISSING, named, value_at
+from gramvec.text.frames import is_missing, plain, rows_of
 from gramvec.text.inputs import iterate_texts, no_text
 from gramvec.threads import ProcessLock
 
@@ -297,6 +298,16 @@ def _line(place: int, one: object, column: str) -> bytes:
     if not isinstance(record, dict):
         said = str(no_text(place, one)).replace("text", "record", 1).replace("give str", "give a text or a dict")
         raise InputError(said, index=place)
+    text = value_at(record, column)
+    if text is MISSING:
+        raise InputError(
+            f"record {place} has no {column!r}; it has {named(map(str, record))}: name the column of the texts",
+            index=place,
+        )
+    if is_missing(text):
+        raise InputError(
+            f"record {place}: {column!r} is missing ({text}); leave the record out, or give ''", index=place
+        )
     try:
         return orjson.dumps(record, plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:

@@ -188,6 +188,8 @@ class JsonReader(LineReader):
                 block.records.append(record)
             return
         wrong = f"is of type {type(found).__name__}, not a string"
+        if found is None:
+            wrong = "is null, not a text"
         if found is MISSING:
             wrong = f"is missing; there is {named(record)}: choose one with --column"
         block.refuse(f"{self.column!r} {wrong}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.errors import InputError
+from gramvec.errors import InputError, quoted
 from gramvec.text.inputs import iterate_texts, list_texts, no_text
 
 # Rows of a frame that are Python objects at a time.
@@ -48,10 +48,18 @@ def column_of(table: Any, name: str) -> list[Any]:
     try:
         column = table[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"a table has no column {name!r}; columns are read as table[name]", field="on") from error
+        raise _no_column(table, name) from error
     except Exception as error:  # polars has an exception of its own
-        raise InputError(f"a table has no column {name!r} ({error})", field="on") from error
+        raise _no_column(table, name) from error
     return [None if is_missing(value) else value for value in list_texts(column)]
+
+
+def _no_column(table: Any, name: str) -> InputError:
+    try:
+        there = f"it has {quoted(', '.join(map(str, names_of(table))))}"
+    except InputError:
+        there = "columns are read as table[name]"
+    return InputError(f"a table has no column {name!r}; {there}", field="on")
 
 
 def texts_of_column(table: Any, name: str) -> list[str]:
