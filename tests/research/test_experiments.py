@@ -19,7 +19,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
 from gramvec_research.page import Result, drawings, page, perform, read_results
-from gramvec_research.papers.paragram import seldom, separation
+from gramvec_research.papers.paragram import separation, share_of_rare
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable
 from gramvec_research.systems import wins
 from gramvec_training.data.vocabulary import build_vocabulary
@@ -219,7 +219,7 @@ def test_undertrained_words_by_hand() -> None:
     vocabulary = build_vocabulary(["cat cat cat dog dog tree"], spec)
     counts = np.array([entry.count for entry in vocabulary.entries()])
     texts = ["cat dog", "cat tree zyzzyva"]
-    shares = [seldom(texts, Featurizer(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
+    shares = [share_of_rare(texts, Featurizer(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
     assert shares == [1 / 5, 2 / 5, 3 / 5, 1]
 
 

@@ -120,7 +120,7 @@ def test_scores_as_five_classes_by_hand() -> None:
     np.testing.assert_allclose(targets, [[0, 0, 0.4, 0.6, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], atol=1e-6)
     np.testing.assert_allclose(scores.expected(targets), truth, rtol=1e-6)
     said = np.array([[0, 0, 0, 1, 0], [0.5, 0.5, 0, 0, 0], [0, 0, 0, 0, 1]], np.float32)
-    assert scores.told(said) == [("16.0000",), ("11.0000",), ("18.0000",)]
+    assert scores.list_answers(said) == [("16.0000",), ("11.0000",), ("18.0000",)]
     figures = scores.figures(said, truth)
     assert figures["error"] == pytest.approx((0.8 + 1 + 0) / 3)
     assert figures["pearson"] == pytest.approx(100 * np.corrcoef([16, 11, 18], truth)[0, 1])

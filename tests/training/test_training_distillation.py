@@ -11,7 +11,7 @@ from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec_training.config import Distillation, parse_config
 from gramvec_training.data.corpus import Corpus, collect_texts
-from gramvec_training.data.misspelling import misspelt
+from gramvec_training.data.misspelling import misspell
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
@@ -99,15 +99,15 @@ def test_texts_are_collected_once_with_caps_and_spans(tmp_path: Path) -> None:
 
 def test_misspelt_copies_change_longer_words_alone() -> None:
     texts = ["he is on an ox", "Wonderful buildings everywhere", "3.14 %%%%"]
-    copies = misspelt(texts, np.random.default_rng(0), share=1.0, known={})
+    copies = misspell(texts, np.random.default_rng(0), share=1.0, known={})
     assert copies[0] == texts[0]
     assert copies[2] == texts[2]
     for before, after in zip(texts[1].split(), copies[1].split(), strict=True):
         assert before != after
         assert abs(len(before) - len(after)) <= 1
-    first = misspelt(["buildings"] * 50, np.random.default_rng(0), share=1.0, known={})
+    first = misspell(["buildings"] * 50, np.random.default_rng(0), share=1.0, known={})
     assert 0 < sum(word[0] != "b" for word in first) < 25  # first letters are rarely wrong, but they are
-    real = misspelt(["definitely"] * 50, np.random.default_rng(0), share=0.1, known={"definitely": ["definately"]})
+    real = misspell(["definitely"] * 50, np.random.default_rng(0), share=0.1, known={"definitely": ["definately"]})
     assert 10 < real.count("definately") < 40
     assert "definitely" not in real
 
@@ -214,7 +214,7 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     assert np.mean(first.pair_similarity(texts, texts)) == pytest.approx(1)
     before = first.embed(texts)
     assert np.mean(np.sum(before * second.embed(texts), axis=1)) > 0.9
-    copies = misspelt(texts, np.random.default_rng(9), share=1.0, known={})
+    copies = misspell(texts, np.random.default_rng(9), share=1.0, known={})
     near, far = (np.mean(np.sum(before * model.embed(copies), axis=1)) for model in (second, first))
     assert near > far + 0.1
 

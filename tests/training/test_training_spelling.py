@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec_training.data.misspelling import SOUNDS, copies_of, misspelt_word, spelt_alike
+from gramvec_training.data.misspelling import SOUNDS, copies_of, find_spelt_alike, misspell_word
 from gramvec_training.objectives.distillation import spelling_loss
 from training_support import call, words_teach
 
@@ -32,24 +32,24 @@ def test_the_loss_by_hand_moves_copies_alone() -> None:
 
 
 def test_words_are_compared_with_those_that_are_spelt_alike() -> None:
-    alike = spelt_alike(WORDS, 4)
+    alike = find_spelt_alike(WORDS, 4)
     assert alike.shape == (len(WORDS), 4)
     for place, found in enumerate(alike.tolist()):
         stem = STEMS[place // 4]
         assert place in found
         assert sum(WORDS[other].startswith(stem) for other in found) >= 3
-    assert sorted(spelt_alike(["one", "two"], 8)[0].tolist()) == [0, 1]
+    assert sorted(find_spelt_alike(["one", "two"], 8)[0].tolist()) == [0, 1]
 
 
 def test_errors_are_real_ones_edits_and_spellings_that_sound_alike() -> None:
     random = np.random.default_rng(1)
-    found = {misspelt_word("phone", random, known={}) for _ in range(2_000)}
+    found = {misspell_word("phone", random, known={}) for _ in range(2_000)}
     assert {"fone", "phoe", "phonne", "hpone", "phune"} <= found
     assert len(found) > 300
-    real = [misspelt_word("Their", random, known={"their": ["thier"]}) == "thier" for _ in range(400)]
+    real = [misspell_word("Their", random, known={"their": ["thier"]}) == "thier" for _ in range(400)]
     assert 0.4 < np.mean(real) < 0.65
-    assert misspelt_word("a", random, known={}) == "a"
-    assert all(misspelt_word("ghgh", random, known={}) for _ in range(500))
+    assert misspell_word("a", random, known={}) == "a"
+    assert all(misspell_word("ghgh", random, known={}) for _ in range(500))
     assert all(one for one, _ in SOUNDS)
     words = copies_of(["garden", "winter"], 3, np.random.default_rng(2), known={})
     assert len(words) == 6
@@ -83,7 +83,7 @@ def test_a_misspelt_word_finds_its_word_and_words_stay_what_they_were(first: Pat
     assert result.exit_code == 0, result.output
     before, after = gramvec.load(first / "first"), gramvec.load(first / "second")
     random = np.random.default_rng(77)
-    wrong = [misspelt_word(word, random, known={}) for word in WORDS]
+    wrong = [misspell_word(word, random, known={}) for word in WORDS]
 
     def share(model: gramvec.Embedder) -> float:
         nearest = (model.embed(wrong) @ model.embed(WORDS).T).argmax(axis=1)

@@ -47,7 +47,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Ba
         score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)
         places = (score[0], *pair) if score and pair else _IN_ORDER
         names = [repr(header[place]) for place in places]
-        bad.say(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
+        bad.add_remark(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
     for number, columns, why in rows:
         why = why or _wrong(columns, places, named=header is not None)
         if why:
@@ -105,7 +105,7 @@ class LabelAnswers:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return JSON types, from which `recorded` makes the same again."""
+        """Return JSON types, from which `read_answers` makes the same again."""
         return {"labels": list(self.names)}
 
     def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
@@ -127,7 +127,7 @@ class LabelAnswers:
         """Return the figures of one answer for all. commonest: of the label that most rows have, times 100."""
         return {"commonest": 100 * float(np.mean(truth == np.bincount(learned.astype(np.int64)).argmax()))}
 
-    def told(self, said: Floats) -> list[tuple[str, ...]]:
+    def list_answers(self, said: Floats) -> list[tuple[str, ...]]:
         """Return the columns of each row's answer: the likeliest label and its probability."""
         best = said.argmax(axis=1).tolist()
         return [(self.names[at], f"{row[at]:.{_DECIMALS}f}") for row, at in zip(said.tolist(), best, strict=True)]
@@ -159,7 +159,7 @@ class ScoreAnswers:
 
     @property
     def record(self) -> dict[str, Any]:
-        """Return JSON types, from which `recorded` makes the same again."""
+        """Return JSON types, from which `read_answers` makes the same again."""
         return {"scores": [self.least, self.most]}
 
     def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
@@ -184,7 +184,7 @@ class ScoreAnswers:
         """Return the error of the mean score of the rows that are learned from."""
         return {"error of the mean": float(np.mean(np.abs(truth - learned.mean())))}
 
-    def told(self, said: Floats) -> list[tuple[str, ...]]:
+    def list_answers(self, said: Floats) -> list[tuple[str, ...]]:
         """Return the columns of each row's answer: its mean score."""
         return [(f"{score:.{_DECIMALS}f}",) for score in self.expected(said).tolist()]
 
@@ -192,7 +192,7 @@ class ScoreAnswers:
 Answers = LabelAnswers | ScoreAnswers
 
 
-def recorded(record: Mapping[str, Any]) -> Answers:
+def read_answers(record: Mapping[str, Any]) -> Answers:
     """Return the answers of a record. Raises KeyError, TypeError or ValueError where it is damaged."""
     if "labels" in record:
         return LabelAnswers(tuple(map(str, record["labels"])))

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec_research.answers import Answers, ScoreAnswers, Scored, likelihood, pearson, recorded
+from gramvec_research.answers import Answers, ScoreAnswers, Scored, likelihood, pearson, read_answers
 from gramvec_training.config import Start
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
@@ -356,7 +356,7 @@ class LearnedHead:
             record = orjson.loads((folder / _HEAD).read_bytes())
             with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
                 arrays = dict(stored)
-            answers, sides = recorded(record), int(record["sides"])
+            answers, sides = read_answers(record), int(record["sides"])
             settings = Supervision.model_validate(record["settings"])
             head = new_head(sides, record["dimension"], answers.classes, settings)
             head.load_state_dict(_below(arrays, "head."))
@@ -376,14 +376,14 @@ class LearnedHead:
         return cls(answers, sides, origin, head)
 
     @torch.no_grad()
-    def told(self, texts: HeadTexts) -> list[tuple[str, ...]]:
+    def list_answers(self, texts: HeadTexts) -> list[tuple[str, ...]]:
         """Return the likeliest label of each text or pair and its probability, or the score of each pair."""
         encode = encoder_function(self.origin.encoder, self.origin.featurizer)
         found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK_HEADS):
             part = texts[start : start + _CHUNK_HEADS]
             sides = tuple(torch.from_numpy(encode([one[side] for one in part])) for side in range(self.sides))
-            found += self.answers.told(torch.softmax(self.head(sides), dim=1).numpy())
+            found += self.answers.list_answers(torch.softmax(self.head(sides), dim=1).numpy())
         return found
 
 

@@ -246,7 +246,7 @@ def key_of(values: Any, option: int = 0) -> str:
     return hashlib.sha256(orjson.dumps(values, option=option)).hexdigest()[:8]
 
 
-def kept(path: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+def load_or_make(path: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
     """Return the JSON that a file holds, or what `make` gives, which the file holds from then on.
 
     make: takes the path of a checkpoint to write and to go on from; it is removed at the end.

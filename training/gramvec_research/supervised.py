@@ -20,7 +20,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import score_targets
 from gramvec_research.heads import HeadObjective, Supervision, fix_encoder, new_head, one_row_each
-from gramvec_research.shared import ExperimentInputs, kept, key_of, slug_of, training_data, vectors_of
+from gramvec_research.shared import ExperimentInputs, key_of, load_or_make, slug_of, training_data, vectors_of
 from gramvec_research.systems import learn_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
@@ -228,7 +228,7 @@ _LARGE = 10_000  # examples, above which there are fewer epochs of larger batche
 _OF_LARGE = {"batch": 50, "epochs": 4}
 
 
-def scored_head(
+def score_head(
     inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, seed: int, *, joined: bool = False
 ) -> float:
     """Return the score, times 100, of the epoch that was best on the held-out part. It is kept in the folder `work`.
@@ -258,7 +258,7 @@ def scored_head(
             "held out": score(encoder, held_out, task.held_out),
         }
 
-    return float(kept(path, learn)["score"])
+    return float(load_or_make(path, learn)["score"])
 
 
 def averages(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -> Floats:
@@ -336,8 +336,8 @@ def regime_of(system: str) -> Regime:
 def mean_score(
     inputs: ExperimentInputs, task: SupervisedTask, system: str, regime: Regime, *, joined: bool = False
 ) -> float:
-    """Return the mean over seeds of `scored_head`."""
-    return float(np.mean([scored_head(inputs, task, system, regime, seed, joined=joined) for seed in inputs.seeds]))
+    """Return the mean over seeds of `score_head`."""
+    return float(np.mean([score_head(inputs, task, system, regime, seed, joined=joined) for seed in inputs.seeds]))
 
 
 def nb_svm_accuracy(task: SupervisedTask) -> float:

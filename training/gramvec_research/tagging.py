@@ -26,9 +26,9 @@ from gramvec_research.shared import (
     Finding,
     ResultRow,
     ResultTable,
-    kept,
     key_of,
     list_values,
+    load_or_make,
     slug_of,
 )
 from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
@@ -342,7 +342,9 @@ def learn_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, ep
     settings = Tagging(epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2)
     key = key_of([trees.digest, asdict(encoding), settings.model_dump(mode="json")])
     path = inputs.work / "taggers" / f"{slug_of(name)}-{seed}-{key}.json"
-    return Accuracies(**kept(path, lambda checkpoint: asdict(_learn(trees, encoding, settings, checkpoint, key))))
+    return Accuracies(
+        **load_or_make(path, lambda checkpoint: asdict(_learn(trees, encoding, settings, checkpoint, key)))
+    )
 
 
 def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoint: Path, key: str) -> Accuracies:

@@ -125,7 +125,7 @@ def label(folder: Path, texts: Path) -> None:
     lines = list(number_lines(texts))
     found = LearnedHead.open(folder)
     rows = [_texts_of(raw, f"{texts} line {number}", found.sides) for number, raw in lines if raw.strip()]
-    for row, answer in zip(rows, found.told(rows), strict=True):
+    for row, answer in zip(rows, found.list_answers(rows), strict=True):
         click.echo("\t".join((*answer, *row)))
 
 

@@ -371,14 +371,15 @@ def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
         official = official_75(one.task, one.name)
         rows.append({
             "set": f"{one.task}/{one.name}",
-            **{f"below {most}, %": round(100 * seldom([*one.left, *one.right], models[0].featurizer, counts, most), 2)
+            **{f"below {most}, %": round(100 * share_of_rare(
+                   [*one.left, *one.right], models[0].featurizer, counts, most), 2)
                for most in (_HERE, _PAPER_UNDERTRAINED)},
             "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
         })  # fmt: skip
     return ResultTable(tuple(rows), _findings(rows))
 
 
-def seldom(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
+def share_of_rare(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
     """Return the share of the texts' words that training saw fewer than so many times; counts: of each row."""
     return float(np.mean(counts[featurize(texts).ids] < least))
 

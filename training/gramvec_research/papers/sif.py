@@ -38,7 +38,7 @@ from gramvec_research.supervised import (
     nb_svm_accuracy,
     regime_of,
     reviews,
-    scored_head,
+    score_head,
     sentiment,
     similarity,
 )
@@ -160,7 +160,7 @@ def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
     sizes = sorted({min(size, len(task.learned)) for size in (len(task.learned), *_PAPER_FEW_LABELS)}, reverse=True)
     for size in sizes:
         drawn = [task.only(size, seed=draw) for draw in range(1, _DRAWS + 1)]
-        ours = float(np.mean([scored_head(inputs, one, SIF, "features", draw) for draw, one in enumerate(drawn, 1)]))
+        ours = float(np.mean([score_head(inputs, one, SIF, "features", draw) for draw, one in enumerate(drawn, 1)]))
         rival = float(np.mean([nb_svm_accuracy(one) for one in drawn]))
         ahead[size] = ours - rival
         paper = _PAPER_FEW_LABELS.get(size, (None, None))
@@ -256,7 +256,7 @@ def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
         for place, task in enumerate(tasks):
             usual = mean_score(inputs, task, system, "trained")
             other = float(
-                np.mean([scored_head(inputs, task.shuffled(seed), system, "trained", seed) for seed in inputs.seeds])
+                np.mean([score_head(inputs, task.shuffled(seed), system, "trained", seed) for seed in inputs.seeds])
             )
             falls[system].append(usual - other)
             rows.append({

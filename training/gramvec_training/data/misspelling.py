@@ -25,7 +25,7 @@ SOUNDS = (*_PAIRS, *((other, one) for one, other in _PAIRS if other))
 SHORTEST = 3  # of two letters, half of the misspellings are other words
 
 
-def misspelt(
+def misspell(
     texts: Sequence[str], rng: np.random.Generator, *, share: float, known: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Return a copy of each text in which about `share` of the longer words, at least one, are misspelled.
@@ -33,10 +33,10 @@ def misspelt(
     `known` gives real misspellings of a lower-case word, used for half of the words that have any; the other words
     lose, gain, change, double or swap a letter, each as likely. A text without a word of three letters is unchanged.
     """
-    return [_misspelt(text, rng, share, known) for text in texts]
+    return [_misspell(text, rng, share, known) for text in texts]
 
 
-def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[str, Sequence[str]]) -> str:
+def _misspell(text: str, rng: np.random.Generator, share: float, known: Mapping[str, Sequence[str]]) -> str:
     words = text.split(" ")
     long = [i for i, word in enumerate(words) if len(word) >= SHORTEST and word.isalpha()]
     if not long:
@@ -51,7 +51,7 @@ def _misspelt(text: str, rng: np.random.Generator, share: float, known: Mapping[
     return " ".join(words)
 
 
-def misspelt_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]) -> str:
+def misspell_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]) -> str:
     """Return a misspelling of a word: in half of the cases one of `known`, else one or two random errors.
 
     An error is a letter lost, gained, changed, doubled or swapped, or a spelling that sounds alike. The word itself may
@@ -109,7 +109,7 @@ ORDERS, COLUMNS, RARE = (2, 3, 4), 256, 1e-2
 WORDS_A_BLOCK = 1_000  # 200 MB of cosines with 50,000 words
 
 
-def spelt_alike(words: Sequence[str], near: int) -> Ints:
+def find_spelt_alike(words: Sequence[str], near: int) -> Ints:
     """Return int64[words, near]: for each word the places of the words that share most n-grams with it.
 
     The word itself is among them; the order is not defined.
@@ -131,4 +131,4 @@ def copies_of(
     words: Sequence[str], copies: int, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Misspell every word once, then all of them again, `copies` times."""
-    return [misspelt_word(word, rng, known=known) for _ in range(copies) for word in words]
+    return [misspell_word(word, rng, known=known) for _ in range(copies) for word in words]

@@ -114,7 +114,7 @@ class Mixture:
         return pairs[rng.permutation(len(pairs))] if shuffle else pairs
 
 
-MOST = 2_000  # pairs held out of one data set: more cost time and tell little
+MAX_HELD_OUT = 2_000  # pairs held out of one data set: more cost time and tell little
 MIN_ROWS = 10  # a data set of fewer has none to spare
 
 
@@ -165,7 +165,7 @@ def _hold_out(groups: Sequence[Group], share: float, seed: int) -> tuple[npt.NDA
     graph = coo_array((np.ones(len(edges), bool), (rows, texts + len(groups))), shape=(size, size))
     meanings = connected_components(graph, directed=False)[1][: len(groups)].astype(np.int64)
 
-    wanted = min(max(round(share * len(groups)), 2), MOST)
+    wanted = min(max(round(share * len(groups)), 2), MAX_HELD_OUT)
     sizes = np.bincount(meanings)
     chosen = np.zeros(len(sizes), bool)
     taken = 0
@@ -239,7 +239,7 @@ def _hold_out_labels(found: LabelTexts, labels: int, share: float, seed: int) ->
     """
     if not share or len(found) < MIN_ROWS:
         return np.zeros(0, np.int64)
-    share = min(share, 2 * MOST / len(found))
+    share = min(share, 2 * MAX_HELD_OUT / len(found))
     rng = np.random.default_rng([seed, 2**32])
     own = np.array([one[0] for one in found.labels])
     order = np.lexsort([rng.random(len(own)), own])

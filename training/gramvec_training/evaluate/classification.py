@@ -205,7 +205,7 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
 
     unit: n texts to float32[n, d], each of length 1 or zero. nearest: the labels of the nearest text of `train`;
     centroid: the nearest mean of a label's texts; logistic: multinomial logistic regression with C = 1, None where
-    texts x labels x columns are more than MOST_LOGISTIC.
+    texts x labels x columns are more than MAX_LOGISTIC.
     """
     known, vectors = unit(train.texts), unit(asked.texts)
     rows, own = _memberships(train)

@@ -151,16 +151,18 @@ def choose_columns(
         named = f"{header_of(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
-        bad.say(named)
+        bad.add_remark(named)
         return ChosenColumns(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
     if labels:  # the others are refused when they are read
         scores = [value for value in scores if is_number(value)]
     is_binary = bool(scores) and all(is_number(value) and float(value) in (0, 1) for value in scores)
     if labels:
-        bad.say(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
+        bad.add_remark(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
     else:
-        bad.say(f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}")
+        bad.add_remark(
+            f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}"
+        )
     return ChosenColumns(wanted, score, is_binary), below
 
 

@@ -74,7 +74,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
     if header is not None:
         places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)
         texts = " and ".join(repr(header[place]) for place in places[1:])
-        bad.say(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
+        bad.add_remark(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
     for number, columns, why in rows:
         if places is not None and len(columns) > max(places):
@@ -92,7 +92,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         else:
             found.append(Labeled(columns[0], tuple(columns[1:])))
     if scores:
-        bad.say(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
+        bad.add_remark(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:
         why = f" ({bad.summary(of_file=False)})" if bad.total else ""
         raise InputError(f"{near(path)}: no usable row{why}; {remedy}")

@@ -35,12 +35,12 @@ def near(path: Path) -> Path:
 class BadRows:
     """Unusable rows of one file: reason -> line numbers from 1.
 
-    said: remarks on how the file was read, a sentence each: its header, its scores.
+    remarks: on how the file was read, a sentence each: its header, its scores.
     """
 
     path: Path
     lines: dict[str, list[int]] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
         """Count one bad row, or refuse it where `on_bad` is "refuse".
@@ -52,13 +52,13 @@ class BadRows:
             raise InputError(f"{near(self.path)} line {line}: {reason}; {remedy}")
         self.lines.setdefault(reason, []).append(line)
 
-    def say(self, sentence: str) -> None:
-        """Add a remark, without the file's name, to `said`."""
-        self.said.append(f"{near(self.path)}: {sentence}")
+    def add_remark(self, sentence: str) -> None:
+        """Add a remark, without the file's name, to `remarks`."""
+        self.remarks.append(f"{near(self.path)}: {sentence}")
 
     def notes(self) -> list[str]:
-        """Return all lines for the user: `said`, and the summary where rows were skipped."""
-        return [*self.said, *([self.summary()] if self.total else [])]
+        """Return all lines for the user: `remarks`, and the summary where rows were skipped."""
+        return [*self.remarks, *([self.summary()] if self.total else [])]
 
     @property
     def total(self) -> int:

@@ -62,7 +62,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
         else:
             _keep([values[place] for place in chosen.wanted], number, groups, bad, on_bad, PAIRS_REMEDY)
     if zeros:
-        bad.say(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
+        bad.add_remark(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
     return groups, bad
 
 
@@ -80,7 +80,7 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
     bad = BadRows(path)
     rows = table_rows(path)
     if form_of(path) in NAMED and next(rows, None) is not None:
-        bad.say(f"{header_of(path)}; every column is a wording")
+        bad.add_remark(f"{header_of(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
             bad.note(number, why or "one column", on_bad=on_bad, remedy=PAIRS_REMEDY)

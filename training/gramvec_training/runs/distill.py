@@ -14,7 +14,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
-from gramvec_training.data.misspelling import copies_of, misspelt, spelt_alike
+from gramvec_training.data.misspelling import copies_of, find_spelt_alike, misspell
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.export.adapt import kind_of
@@ -67,12 +67,12 @@ class DistillationPlan(Plan):
 
         known = read_misspellings([data / path for path in settings.misspellings])
         copied = rng.permutation(len(texts))[: int(settings.misspelt * len(texts))]
-        copies = misspelt([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
+        copies = misspell([texts[i] for i in copied.tolist()], rng, share=settings.misspelt_words, known=known)
         every = [*texts, *copies]
         self._learned: SpellingWords | None = None
         if settings.spelling is not None:
             words = _words(settings.spelling, data)
-            alike = spelt_alike(words, settings.spelling.near)
+            alike = find_spelt_alike(words, settings.spelling.near)
             self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
             every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
         with _bar("features", len(every)) as bar:

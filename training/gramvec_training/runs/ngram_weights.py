@@ -26,7 +26,7 @@ from gramvec_training.shared import Floats, Ints
 _log = logging.getLogger(__name__)
 
 PARTS = 5
-LEAST = 10  # of either label, or of scored pairs
+MIN_PAIRS = 10  # of either label, or of scored pairs
 MAX_PAIRS, MAX_CHARACTERS = 200_000, 50_000_000  # some 3 GB
 _FULL = 255
 _SEED = 1
@@ -102,13 +102,15 @@ def learn_ngram_weights(
 
 def _check(pairs: LabeledPairs, source: Path) -> None:
     matching = int((pairs.labels == 1).sum())
-    if pairs.binary and min(matching, len(pairs.labels) - matching) < LEAST:
+    if pairs.binary and min(matching, len(pairs.labels) - matching) < MIN_PAIRS:
         raise InputError(
             f"{near(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; give at "
-            f"least {LEAST} of either, or --learn rows, which takes those with 1"
+            f"least {MIN_PAIRS} of either, or --learn rows, which takes those with 1"
         )
-    if not pairs.binary and (len(pairs.labels) < LEAST or pairs.labels.std() == 0):
-        raise InputError(f"{near(source)}: {len(pairs.labels)} scored pairs; give {LEAST} or more whose scores differ")
+    if not pairs.binary and (len(pairs.labels) < MIN_PAIRS or pairs.labels.std() == 0):
+        raise InputError(
+            f"{near(source)}: {len(pairs.labels)} scored pairs; give {MIN_PAIRS} or more whose scores differ"
+        )
     if len(pairs.labels) > MAX_PAIRS:
         raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MAX_PAIRS:,}: give fewer")
 
