@@ -22,7 +22,7 @@ from gramvec.errors import GramvecError
 # Each is a module of this package with run(Setting) -> Part.
 PARTS = (
     "features", "embedder", "http", "protocol", "memory", "startup", "training", "bulk", "search", "index", "match",
-    "classify", "static",
+    "dedupe", "classify", "static",
 )  # fmt: skip
 
 

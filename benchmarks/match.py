@@ -8,10 +8,6 @@ On joins, F1 of each right row's nearest left row is printed at the best thresho
 that `gramvec match` takes by itself. On tables, F1 is on the test pairs, at the threshold that is best on the train and
 valid pairs without test pairs and pairs with both labels. Recall at 1 is the share of left rows with a match among the
 test pairs whose nearest row of the whole right table is a match.
-
-`gramvec dedupe` is measured on both sides of each join as one list, in which all rows of one thing are duplicates,
-beside the pairs of TF-IDF of character 3-grams and of RapidFuzz: F1 at the best threshold of each list; and precision,
-recall and F1 of all lists together, at the command's own threshold, or for the others at the best one.
 """
 
 from __future__ import annotations
@@ -31,22 +27,18 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.duplicates.likely import likely_pairs
-from gramvec.duplicates.pairs import LEAST_THRESHOLD
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, choose
 from gramvec.matching.fit_matcher import best_threshold, fit_matcher
 from gramvec.matching.match_tables import choose_pairs, match_fields, score_fields, threshold_of
 from gramvec.matching.matcher import PairLabels, score_candidates
-from gramvec.matching.nearest import Matches, joined
+from gramvec.matching.nearest import Matches
 from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]
 Scores = Callable[[Ids, Ids], NDArray[np.float64]]
 TABLES = ("left.csv", "right.csv")
 BLOCK_ROWS = 512
-# Rows that TF-IDF compares a line with to find its duplicates.
-NEIGHBORS = 20
 # Rows of either table of the large one.
 LARGE = 20_000
 
@@ -90,10 +82,9 @@ def run(setting: Setting) -> Part:
             ways[name] = way
         except ImportError:
             part.note(f"{name} is left out: not installed")
-    joins = _joins()
+    joins = read_joins()
     if joins:
         _add_joins(part, joins, list(ways))
-        _add_duplicates(part, joins, list(ways))
         _add_large(part, joins, list(ways))
     for tables in _sets(setting):
         rows: list[Row] = []
@@ -109,7 +100,8 @@ def run(setting: Setting) -> Part:
     return part
 
 
-def _joins() -> list[Join]:
+def read_joins() -> list[Join]:
+    """Return the joins of the folder BENCH_JOINS, none where there is no such folder."""
     folder = os.environ.get("BENCH_JOINS")
     if folder is None or not Path(folder).is_dir():
         return []
@@ -135,7 +127,7 @@ def _add_joins(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
         for join in joins:
             found, threshold = nearest(join.rows, join.others)
             correct, expected = join.partner[found.left] == found.right, int((join.partner >= 0).sum())
-            best.append(_best_f1(found.scores, correct, expected)[0])
+            best.append(best_f1(found.scores, correct, expected)[0])
             taken = found.scores >= np.float32(threshold)
             own.append(2 * float(correct[taken].sum()) / (int(taken.sum()) + expected))
         seconds = round(time.process_time() - began, 2)
@@ -144,35 +136,7 @@ def _add_joins(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
     part.add("match_joins", Group(f"match: {len(joins)} joins of names, mean", "CPU seconds, F1 in %", rows))
 
 
-def _add_duplicates(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
-    rows: list[Row] = []
-    for name, way in DUPLICATES.items():
-        if name not in ("gramvec dedupe", *ways):
-            continue
-        began, lists = time.process_time(), []
-        for join in joins:
-            alone = len(join.others) + np.arange(len(join.rows))
-            thing = np.append(np.arange(len(join.others)), np.where(join.partner < 0, alone, join.partner))
-            pairs, counts = way([*join.others, *join.rows]), np.bincount(thing)
-            expected = int((counts * (counts - 1) // 2).sum())
-            lists.append((pairs.scores, thing[pairs.left] == thing[pairs.right], expected))
-        seconds = round(time.process_time() - began, 2)
-        scores, correct, number = zip(*lists, strict=True)
-        together = np.concatenate(scores), np.concatenate(correct), sum(number)
-        threshold = threshold_of(together[0]) if name == "gramvec dedupe" else _best_f1(*together)[1]
-        above = together[0] >= np.float32(threshold)
-        found, right = int(above.sum()), int(together[1][above].sum())
-        figures = {
-            "f1_best": float(np.mean([_best_f1(*one)[0] for one in lists])), "precision": right / found,
-            "recall": right / together[2], "f1": 2 * right / (found + together[2]),
-        }  # fmt: skip
-        row: Row = {"name": name, "cpu_seconds": seconds, "threshold": round(threshold, 3)}
-        rows.append(row | {key: round(100 * value, 1) for key, value in figures.items()})
-    lines = sum(len(join.rows) + len(join.others) for join in joins)
-    part.add("dedupe_joins", Group(f"dedupe: {len(joins)} lists of names, {lines:,} lines", "CPU seconds, %", rows))
-
-
-def _best_f1(scores: NDArray[np.floating[Any]], correct: NDArray[np.bool_], expected: int) -> tuple[float, float]:
+def best_f1(scores: NDArray[np.floating[Any]], correct: NDArray[np.bool_], expected: int) -> tuple[float, float]:
     """Return (F1, threshold): the highest F1 of the pairs of at least a score, of so many that there are."""
     order = np.argsort(-scores, kind="stable")
     f1 = 2 * np.cumsum(correct[order]) / (np.arange(1, len(order) + 1) + expected)
@@ -284,10 +248,10 @@ def _labeled(tables: Tables) -> Found:
 
 
 def _rapidfuzz(tables: Tables) -> Found:
-    scorer = import_module("rapidfuzz.fuzz").token_set_ratio
+    scorer, plain = import_module("rapidfuzz.fuzz").token_set_ratio, import_module("rapidfuzz.utils").default_process
 
     def scores(left: Ids, right: Ids) -> NDArray[np.float64]:
-        one, other = tables.one.left, tables.one.right
+        one, other = ([plain(text) for text in side] for side in (tables.one.left, tables.one.right))
         return np.array([scorer(one[a], other[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True)])
 
     found, _ = _nearest_by_rapidfuzz(tables.one.left, tables.one.right)
@@ -329,6 +293,8 @@ def _nearest_by_tfidf(left: Sequence[str], right: Sequence[str]) -> tuple[Matche
 
 def _nearest_by_rapidfuzz(left: Sequence[str], right: Sequence[str]) -> tuple[Matches, float]:
     scorer, cdist = import_module("rapidfuzz.fuzz").token_set_ratio, import_module("rapidfuzz.process").cdist
+    plain = import_module("rapidfuzz.utils").default_process
+    left, right = ([plain(text) for text in side] for side in (left, right))
     best, scores = [], []
     for start in range(0, len(left), BLOCK_ROWS):
         ratios = cdist(left[start : start + BLOCK_ROWS], right, scorer=scorer, workers=1)
@@ -337,37 +303,6 @@ def _nearest_by_rapidfuzz(left: Sequence[str], right: Sequence[str]) -> tuple[Ma
     return Matches(np.arange(len(left)), np.concatenate(best), np.concatenate(scores)), 0.0
 
 
-def _pairs_by_default(texts: Sequence[str]) -> Matches:
-    return Matches(*likely_pairs([texts], 0.01).pairs)
-
-
-def _pairs_by_tfidf(texts: Sequence[str]) -> Matches:
-    text = import_module("sklearn.feature_extraction.text")
-    made = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True, dtype=np.float32)
-    vectors = made.fit_transform(texts)
-    multiply = import_module("sparse_dot_topn").sp_matmul_topn
-    near = multiply(vectors, vectors.T.tocsr(), top_n=NEIGHBORS, threshold=LEAST_THRESHOLD).tocoo()
-    one, other = np.sort(np.stack([near.row, near.col]), axis=0).astype(np.int64)
-    places, first = np.unique(one * len(texts) + other, return_index=True)
-    left, right = np.divmod(places, len(texts))
-    return Matches(left[left < right], right[left < right], near.data[first][left < right])
-
-
-def _pairs_by_rapidfuzz(texts: Sequence[str]) -> Matches:
-    scorer, cdist = import_module("rapidfuzz.fuzz").token_set_ratio, import_module("rapidfuzz.process").cdist
-    found = []
-    for start in range(0, len(texts), BLOCK_ROWS):
-        ratios = cdist(texts[start : start + BLOCK_ROWS], texts[start:], scorer=scorer, score_cutoff=60, workers=1)
-        left, right = np.nonzero(np.triu(ratios, 1))
-        found.append(Matches(left + start, right + start, ratios[left, right] / 100))
-    return joined(found)
-
-
-DUPLICATES: dict[str, Callable[[Sequence[str]], Matches]] = {
-    "gramvec dedupe": _pairs_by_default,
-    "TF-IDF, scikit-learn": _pairs_by_tfidf,
-    "RapidFuzz": _pairs_by_rapidfuzz,
-}
 NEAREST: dict[str, Callable[[Sequence[str], Sequence[str]], tuple[Matches, float]]] = {
     "gramvec match": _nearest_by_default,
     "TF-IDF, scikit-learn": _nearest_by_tfidf,

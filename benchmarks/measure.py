@@ -38,7 +38,7 @@ class Setting:
     model: str
     texts: list[str]
     rounds: int
-    data: Path = ROOT.parent / "shared" / "data" / "dev"
+    data: Path
 
     def blocks(self, size: int = 512) -> list[list[str]]:
         """Return the texts in lists of `size`; the last may be shorter."""

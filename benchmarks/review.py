@@ -42,6 +42,8 @@ from gramvec_training.evaluate.matching import f1_at
 from gramvec_training.runs.pair_model import learn
 
 COUNTS = (25, 50, 100)
+# Random labels that no review asks for.
+MANY = 300
 POOL_SHARE = 0.8
 
 Ids = NDArray[np.int64]
@@ -142,11 +144,11 @@ def ask(pool: LabeledPool, labels: PairLabels) -> Iterator[PairLabels]:
         session.close()
 
 
-def measure(tables: Tables, rounds: int) -> tuple[float, list[float], list[float]]:
-    """Return F1 without labels, and with each of COUNTS answers and random labels, as means of the rounds."""
+def measure(tables: Tables, rounds: int) -> tuple[float, list[float], list[float], float]:
+    """Return F1 without labels, with COUNTS answers and random labels, and with MANY: means of the rounds."""
     pool = LabeledPool(tables)
     none = pool.labels.left[:0]
-    found = np.zeros((rounds, 2, len(COUNTS)))
+    found, many = np.zeros((rounds, 2, len(COUNTS))), np.zeros(rounds)
     for number in range(rounds):
         random = np.random.default_rng(number)
         size = len(pool.labels.left)
@@ -154,8 +156,9 @@ def measure(tables: Tables, rounds: int) -> tuple[float, list[float], list[float
         drawn = random.permutation(len(labels.left))
         for at, (count, answers) in enumerate(zip(COUNTS, ask(pool, labels), strict=True)):
             found[number, :, at] = pool.f1(answers), pool.f1(choose_labels(labels, drawn[:count]))
+        many[number] = pool.f1(choose_labels(labels, drawn[:MANY]))
     active, chance = found.mean(axis=0).tolist()
-    return pool.f1(PairLabels(none, none, none.astype(np.bool_))), active, chance
+    return pool.f1(PairLabels(none, none, none.astype(np.bool_))), active, chance, float(many.mean())
 
 
 @contextmanager
@@ -172,14 +175,14 @@ def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None
 @click.option("--label-rounds", type=click.IntRange(min=1), default=5, show_default=True)
 def main(folder: Path, rounds: int, label_rounds: int) -> None:
     """Print F1 after 25, 50 and 100 answers about pairs, and after as many random labels; then accuracy of labels."""
-    head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")]
+    head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")] + [f"{MANY} random"]
     click.echo(f"{'F1, %':<16}{'no labels':>10}" + "".join(f"{name:>12}" for name in head))
     rows = []
     learned_from = [table for table in read_learning_tables(folder) if not table.one]
     for tables in find_tables(folder / "matching"):
         with leave_out(tables.one.name, learned_from):
-            none, active, chance = measure(tables, rounds)
-        rows.append([none, *(value for both in zip(active, chance, strict=True) for value in both)])
+            none, active, chance, many = measure(tables, rounds)
+        rows.append([none, *(value for both in zip(active, chance, strict=True) for value in both), many])
         _print_row(tables.one.name, rows[-1])
     _print_row("mean", np.mean(rows, axis=0).tolist())
     click.echo()

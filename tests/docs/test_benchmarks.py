@@ -148,7 +148,7 @@ def test_each_missing_peer_is_one_line_and_the_rest_goes_on(no_peers: None, text
 def test_a_missing_infinity_is_one_line(no_peers: None, texts: list[str]) -> None:
     part = Part()
     with ExitStack() as stack:
-        http._against_infinity(part, Setting(MODEL, texts, 1), cast(Server, None), stack)
+        http._against_infinity(part, Setting(MODEL, texts, 1, Path()), cast(Server, None), stack)
     assert part.notes == [http.NO_INFINITY]
     assert not part.groups
 
