@@ -14,7 +14,7 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running, served_process, until
+from http_support import PATIENCE, running, served_process, serves, until
 from proxy_support import haproxy, needs_haproxy, needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
@@ -42,6 +42,7 @@ def test_haproxy_finds_a_service_up_by_each_of_its_checks(small: Embedder, check
 def test_haproxy_loses_no_request_while_a_replica_stops() -> None:
     options = ["--model", str(MODELS / "paragram-phrase")]
     with served_process(*options) as (first, one), served_process(*options) as (_, two):
+        until(lambda: serves(one) and serves(two))
         with haproxy([f"127.0.0.1:{one}", f"127.0.0.1:{two}"]) as port:
             statuses: Counter[int] = Counter()
             with asking(port) as client:
