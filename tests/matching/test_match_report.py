@@ -69,7 +69,7 @@ def test_a_second_run_replaces_the_page_and_nothing_else(tables: tuple[Path, Pat
     assert page.read_text() == "mine"
     for other in ("matches.pdf", "-"):
         code, written, messages = match(*tables, "--on", "name", "--report", other)
-        assert (code, written) == (1, "")
+        assert (code, written) == (2, "")
         assert "name a file that ends in .html" in messages
 
 
