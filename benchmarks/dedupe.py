@@ -14,28 +14,24 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.left_out import leave_out
 from benchmarks.match import BLOCK_ROWS, Join, best_f1, read_joins
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.duplicates.likely import likely_pairs
 from gramvec.duplicates.pairs import LEAST_THRESHOLD
-from gramvec.matching import match_tables
 from gramvec.matching.match_tables import threshold_of
-from gramvec.matching.nearest import Matches, joined
-from gramvec.pairs.model import PairModel
+from gramvec.matching.nearest import Matches, joined, taken
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
-from gramvec_training.runs.pair_model import learn
 
 # Rows that TF-IDF compares a line with to find its duplicates.
 NEIGHBORS = 20
@@ -151,16 +147,21 @@ def _ways_of(
     name: str, columns: Mapping[str, Sequence[str]], learned_from: Sequence[LearningTable]
 ) -> dict[str, Callable[[], Matches]]:
     """Return the ways to find the duplicates of a register, by name."""
+    values, lines = [*columns.values()], [" ".join(filter(None, row)) for row in zip(*columns.values(), strict=True)]
 
     def by_left_out_model() -> Matches:
         with leave_out(name, learned_from):
-            return _by_default(columns)
+            return _by_model(values)
+
+    def above(find: Callable[[Sequence[str]], Matches], threshold: float) -> Matches:
+        pairs = find(lines)
+        return taken(pairs, pairs.scores >= threshold)
 
     return {
-        OURS: lambda: _by_default(columns),
+        OURS: lambda: _by_model(values),
         LEFT_OUT: by_left_out_model,
-        "TF-IDF, scikit-learn": lambda: _above(_by_tfidf(_joined(columns)), TFIDF_THRESHOLD),
-        "RapidFuzz": lambda: _above(_by_rapidfuzz(_joined(columns)), RATIO_THRESHOLD),
+        "TF-IDF, scikit-learn": lambda: above(_by_tfidf, TFIDF_THRESHOLD),
+        "RapidFuzz": lambda: above(_by_rapidfuzz, RATIO_THRESHOLD),
         "Splink": lambda: _by_splink(columns, SPLINK[name]),
     }
 
@@ -175,30 +176,12 @@ def _number_of_pairs(thing: NDArray[np.int64]) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _joined(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    return [" ".join(filter(None, row)) for row in zip(*columns.values(), strict=True)]
-
-
-def _above(pairs: Matches, threshold: float) -> Matches:
-    kept = pairs.scores >= threshold
-    return Matches(pairs.left[kept], pairs.right[kept], pairs.scores[kept])
-
-
-def _by_default(columns: Mapping[str, Sequence[str]]) -> Matches:
-    return Matches(*likely_pairs([*columns.values()]).pairs)
-
-
-@contextmanager
-def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None]:
-    """Take a pair model of one table that has not learned from a register's source."""
-    source = next(table.source for table in learned_from if table.name == name)
-    model = PairModel(learn([table for table in learned_from if table.source != source]))
-    with patch.object(match_tables, "one_table_model", lambda: model):
-        yield
+def _by_model(columns: Sequence[Sequence[str]], threshold: float | None = None) -> Matches:
+    return Matches(*likely_pairs(columns, threshold).pairs)
 
 
 def _by_splink(columns: Mapping[str, Sequence[str]], chosen: SplinkColumns) -> Matches:
-    """Return the pairs of Splink's model, trained without labels: u from random pairs, m by EM for two blocks."""
+    """Return the pairs of Splink's model, trained without labels: u from random pairs, m by EM for three blocks."""
     splink, compare = import_module("splink"), import_module("splink.comparison_library")
     engine = import_module("splink.backends.duckdb").DuckDBAPI()
     frame = import_module("pandas").DataFrame(columns).replace("", None)
@@ -219,10 +202,6 @@ def _by_splink(columns: Mapping[str, Sequence[str]], chosen: SplinkColumns) -> M
         found["unique_id_l"].to_numpy(np.int64), found["unique_id_r"].to_numpy(np.int64),
         found["match_probability"].to_numpy(np.float32),
     )  # fmt: skip
-
-
-def _by_model(texts: Sequence[str]) -> Matches:
-    return Matches(*likely_pairs([texts], 0.01).pairs)
 
 
 def _by_tfidf(texts: Sequence[str]) -> Matches:
@@ -250,7 +229,7 @@ def _by_rapidfuzz(texts: Sequence[str]) -> Matches:
 
 
 OF_LINES: dict[str, Callable[[Sequence[str]], Matches]] = {
-    OURS: _by_model,
+    OURS: lambda texts: _by_model([texts], 0.01),
     "TF-IDF, scikit-learn": _by_tfidf,
     "RapidFuzz": _by_rapidfuzz,
 }

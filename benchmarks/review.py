@@ -15,31 +15,27 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.left_out import leave_out
 from benchmarks.match import Tables, find_tables
 from benchmarks.review_labels import print_label_figures
 from gramvec.errors import InputError
-from gramvec.matching import match_tables
 from gramvec.matching.features import TablePair
 from gramvec.matching.fit_matcher import check_enough, fit_matcher
 from gramvec.matching.match_tables import choose_pairs, score_fields
 from gramvec.matching.matcher import PairLabels, score_pairs
-from gramvec.pairs.model import PairModel
 from gramvec.report.records import Pair
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.pair_questions import Learned, PairQuestions
 from gramvec.review.session import ReviewSession
-from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
+from gramvec_training.data.pair_tables import read_learning_tables
 from gramvec_training.evaluate.matching import f1_at
-from gramvec_training.runs.pair_model import learn
 
 COUNTS = (25, 50, 100)
 # Random labels that no review asks for.
@@ -159,14 +155,6 @@ def measure(tables: Tables, rounds: int) -> tuple[float, list[float], list[float
         many[number] = pool.f1(choose_labels(labels, drawn[:MANY]))
     active, chance = found.mean(axis=0).tolist()
     return pool.f1(PairLabels(none, none, none.astype(np.bool_))), active, chance, float(many.mean())
-
-
-@contextmanager
-def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None]:
-    """Take a pair model that has not learned from a set."""
-    model = PairModel(learn([table for table in learned_from if table.source != name]))
-    with patch.object(match_tables, "two_table_model", lambda: model):
-        yield
 
 
 @click.command()

@@ -117,11 +117,10 @@ def learn(
     part = _parts(labels)
     held = part == 0
     rest = np.flatnonzero(~held)
-    match, many = labels.match[rest], len(labels.match) >= TREE_LABELS
-    scores = {name: _cross_validated(fit, features[rest], match, part[rest]) for name, fit in _fits(trees=many).items()}
+    match, fits = labels.match[rest], _fits(trees=len(labels.match) >= TREE_LABELS)
+    scores = {name: _cross_validated(fit, features[rest], match, part[rest]) for name, fit in fits.items()}
     name = _best(scores, match)
-    fit = _fits(trees=many)[name]
-    tried, fitted = (fit(features[rows], labels.match[rows]) for rows in (rest, slice(None)))
+    tried, fitted = (fits[name](features[rows], labels.match[rows]) for rows in (rest, slice(None)))
     held_threshold, threshold = (
         threshold_of(one.probabilities(candidates).astype(np.float32)) for one in (tried, fitted)
     )
