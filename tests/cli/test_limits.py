@@ -7,6 +7,7 @@ import json
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -80,3 +81,20 @@ def test_an_index_is_not_built_with_a_dozen_descriptors(tmp_path: Path) -> None:
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)),
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "Error: Too many open files; nothing was kept\n")
+
+
+def list_options(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Parameter]]:
+    """Yield the options of a command and of those below it, with the command's name."""
+    if isinstance(command, click.Group):
+        for part in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), part)
+            assert below is not None
+            yield from list_options(below, f"{name} {part}".strip())
+    else:
+        yield from ((name, option) for option in command.params)
+
+
+def test_every_whole_number_has_a_largest_value() -> None:
+    ranges = [(name, option) for name, option in list_options(main.cli) if isinstance(option.type, click.IntRange)]
+    assert ("match", "top") in {(name, option.name) for name, option in ranges}
+    assert [(name, option.name) for name, option in ranges if option.type.max is None] == []

@@ -147,6 +147,7 @@ def test_heavy_columns_may_be_empty(recwarn: pytest.WarningsRecorder) -> None:
 
 def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     texts = [*["canon sd1100"] * 15, "nikon s8100"]
+    assert len(gramvec.match(texts[:1], texts, top=10**30, threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, top="all", threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, threshold=0.3, top=1).left) == 1

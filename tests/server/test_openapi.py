@@ -64,6 +64,36 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield method, path, operation
 
 
+def whole_numbers(document: dict[str, Any], schema: dict[str, Any]) -> set[str]:
+    """Return the names of a body's members that take whole numbers, in any of its forms."""
+    parts = [schema]
+    found: set[str] = set()
+    for part in parts:
+        parts += [*part.get("anyOf", []), *part.get("oneOf", [])]
+        if "$ref" in part:
+            parts.append(document["components"]["schemas"][part["$ref"].rpartition("/")[2]])
+        for name, member in part.get("properties", {}).items():
+            kinds = {kind.get("type") for kind in [member, *member.get("anyOf", [])]}
+            found |= {name} if "integer" in kinds else set()
+    return found
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**64, 10**30, -(10**30)])
+def test_a_number_of_any_size_is_answered_or_refused(client: TestClient, document: dict[str, Any], number: int) -> None:
+    tried = set()
+    for method, path, operation in operations(document):
+        media = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if media is None or path.startswith("/admin"):
+            continue
+        for example in media["examples"].values():
+            for name in whole_numbers(document, media["schema"]):
+                body = {**example["value"], name: number}
+                answer = client.request(method, re.sub(r"\{\w+\}", "gramvec-en", path), json=body)
+                assert answer.status_code < 500, (path, body, answer.text)
+                tried.add(name)
+    assert {"top", "top_k", "top_n", "k", "dimensions"} <= tried
+
+
 def without_key(client: TestClient) -> TestClient:
     return TestClient(client.app, base_url="http://127.0.0.1")
 
@@ -96,6 +126,11 @@ def test_every_example_works_as_it_stands(client: TestClient, document: dict[str
             assert place or untimed(answer.json()) == near(untimed(shown)), path
         tried.add(path)
     assert tried == {path for method, path, _ in operations(document) if method == "post"} - {"/admin/reload"}
+
+
+def test_a_path_that_is_a_template_names_a_model_like_any_other(client: TestClient) -> None:
+    answer = client.post("/openai/deployments/{deployment}/embeddings", json={"input": "vehicles"})
+    assert answer.status_code == 404, answer.text
 
 
 def test_every_route_without_a_body_answers_what_it_documents(client: TestClient, document: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 import orjson
 
-from gramvec.cli.options import device_option, json_option, model_option, printable
+from gramvec.cli.options import POSITIVE, device_option, json_option, model_option, printable
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_PAIRS, TOP_K, Explanation, Feature, explain
@@ -69,9 +69,7 @@ def explain_command(
 @click.option(
     "--words", type=click.File("rb"), metavar="FILE", help="Words, one a line (-: stdin). [the model's own words]"
 )
-@click.option(
-    "--top-k", type=click.IntRange(1), default=NEAREST, show_default=True, help="Number of neighbors to list."
-)
+@click.option("--top-k", type=POSITIVE, default=NEAREST, show_default=True, help="Number of neighbors to list.")
 @json_option
 @model_option
 @device_option

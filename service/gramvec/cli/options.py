@@ -30,6 +30,9 @@ space_option = click.option(
     "--space", type=click.Choice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
+# Numbers that C libraries take as 32 bits, and threads, each of which is started.
+POSITIVE = click.IntRange(1, 10**9)
+THREADS = click.IntRange(1, 1024)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
 
 

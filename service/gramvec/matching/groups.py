@@ -96,6 +96,7 @@ class GroupPairs(NamedTuple):
         pairs, own = self.pairs, self.same
         room = self.right.counts[pairs.right]
         if top is not None:
+            top = min(top, len(self.right.members))
             before = np.cumsum(room) - room
             first = np.searchsorted(pairs.left, pairs.left)
             # One more for a row's self, which is left out below.

@@ -147,7 +147,7 @@ class Application(FastAPI):
                 max_age=CORS_MAX_AGE_SECONDS,
             )
         routes = [route for one in (*ROUTERS, pages.router) for route in one.routes if isinstance(route, ModelRoute)]
-        self._hot = {route.path: route for route in routes if route.body is not None}
+        self._hot = {route.path: route for route in routes if route.body is not None and not route.param_convertors}
         self._operations = {route.unique_id for route in routes}
         self._own_routes = [*self.router.routes]
         self._own_handlers = {**self.exception_handlers}

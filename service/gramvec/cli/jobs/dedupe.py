@@ -24,7 +24,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.row_columns import RowColumns, columns_option
 from gramvec.cli.jobs.search import gone_option
-from gramvec.cli.options import Bars, device_option, printable
+from gramvec.cli.options import POSITIVE, Bars, device_option, printable
 from gramvec.duplicates.api import BYS, By
 from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
@@ -77,7 +77,7 @@ ONE_WAY = "files of any size are compared in one way; leave it out"
 @input_format_option
 @on_error_option
 @overwrite_option
-@click.option("--max-pairs", type=click.IntRange(min=1), default=MOST_PAIRS, show_default=True,
+@click.option("--max-pairs", type=POSITIVE, default=MOST_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
 @gone_option("--column", said="columns are named with --on, which is repeatable")

@@ -26,7 +26,7 @@ from gramvec.bulk.embed_file import (
     Watcher,
     embed_file,
 )
-from gramvec.cli.options import device_option, model_option, space_option
+from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space, VectorPrecision
@@ -84,16 +84,14 @@ on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
     help="What a bad line does: stop, or go on without a vector for it.",
 )  # fmt: skip
-max_characters_option = click.option(
-    "--max-characters", type=click.IntRange(min=1), default=MAX_CHARACTERS, show_default=True
-)
+max_characters_option = click.option("--max-characters", type=POSITIVE, default=MAX_CHARACTERS, show_default=True)
 truncate_option = click.option(
     "--truncate", is_flag=True, help="Cut a text at --max-characters instead of refusing it."
 )
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace an output that gramvec did not write, or that was changed since."
 )
-threads_option = click.option("--threads", type=click.IntRange(min=1), help="How many cores work. [all]")
+threads_option = click.option("--threads", type=THREADS, help="How many cores work. [all]")
 
 
 @click.command("embed", short_help="Embed the lines of a file.")
@@ -112,7 +110,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @device_option
 @space_option
 @click.option("--normalize/--no-normalize", default=True, show_default=True, help="Vectors of length 1.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Keep only the first N columns.")
+@click.option("--dimensions", type=POSITIVE, help="Keep only the first N columns.")
 @click.option(
     "--precision",
     type=click.Choice(["float32", "int8", "uint8", "binary", "ubinary"]),
@@ -126,7 +124,7 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="How
 @overwrite_option
 @click.option(
     "--batch-size",
-    type=click.IntRange(min=1),
+    type=POSITIVE,
     help=f"Lines that a core takes at a time.  [{BLOCK_ROWS}, on a GPU more]",
 )
 @threads_option

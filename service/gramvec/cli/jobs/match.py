@@ -26,7 +26,7 @@ from gramvec.cli.jobs.match_inputs import (
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, RowPairs, add_columns, records_of, with_unmatched
 from gramvec.cli.jobs.row_columns import RowColumns, columns_option
-from gramvec.cli.options import Bars
+from gramvec.cli.options import POSITIVE, Bars
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field, Matched
 from gramvec.matching.inputs import MatchTable
@@ -47,7 +47,7 @@ from gramvec.tables.staging import check_outputs
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
-@click.option("--top", type=click.IntRange(min=1),
+@click.option("--top", type=POSITIVE,
               help="Rows of RIGHT for a row of LEFT, at most.  [default: all, or what labels say]")  # fmt: skip
 @click.option(
     "--all",
@@ -74,7 +74,7 @@ from gramvec.tables.staging import check_outputs
 @click.option("--matcher", type=TABLE, metavar="FILE", help="Match by a matcher that --save-matcher wrote.")
 @click.option("--review", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
-@click.option("--review-pairs", type=click.IntRange(min=1), default=100, show_default=True, help="Pairs of --review.")
+@click.option("--review-pairs", type=POSITIVE, default=100, show_default=True, help="Pairs of --review.")
 @report_option
 @table_options
 @on_error_option
