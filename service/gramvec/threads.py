@@ -17,6 +17,11 @@ from weakref import WeakSet
 PATIENCE = 10.0
 
 
+def count_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 class ThreadPool(ThreadPoolExecutor):
     """Pool whose threads start at the first call, in each process its own."""
 

@@ -6,7 +6,6 @@ wait at a time, so that memory does not grow with the input.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,6 +33,7 @@ from gramvec.tables.parquet import DimensionColumns, ParquetForm, VectorColumn
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import JobSettings, Progress, Stage, check_no_input, is_stream, open_stage, output_file
 from gramvec.tables.writers import NpyForm, OutputForm, RowsForm, VectorRowsForm, Writes
+from gramvec.threads import count_cores
 
 COLUMN = "text"
 EMBEDDING = "embedding"
@@ -91,11 +91,6 @@ class Files:
     def form_written(self) -> OutputForm:
         """Return the form of the vectors. Raises InputError for an ending that no form has."""
         return form_to_write(self.output, OUTPUT_FORMS, self.output_form, "jsonl")
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def provenance(embedder: Embedder, options: dict[str, Any]) -> dict[str, str]:
@@ -274,7 +269,7 @@ def embed_file(
             )
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         work = Work(embedder, options, on_error, reader.unit)
-        run: Run = partial(pieces, reader, form, work, threads or cores())
+        run: Run = partial(pieces, reader, form, work, threads or count_cores())
         if files.output == STDIN or is_stream(files.output):
             if written is not None and not written.in_place:
                 raise InputError(f"{files.output}: not a file; choose another one to write")

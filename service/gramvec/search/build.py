@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, cores, in_order
+from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, in_order
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.search.documents import DocumentEncoder, EncodedBlock
@@ -44,6 +44,7 @@ from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
 from gramvec.tables.staging import check_same_job
 from gramvec.tables.writers import records_of
+from gramvec.threads import count_cores
 
 MAX_NAMED = 5
 # After how long a build commits what it has, which --resume continues from.
@@ -158,7 +159,7 @@ def build_index(
             build = _Build(output, job, *left)
             guessed = {name for name, kind in map(kind_of, filters) if kind is None}
             encoder = DocumentEncoder(embedder, left[0], reader.unit, truncate, on_error, guessed)
-            return build.run(reader, blocks, encoder, threads or cores(), watch)
+            return build.run(reader, blocks, encoder, threads or count_cores(), watch)
     except BaseException:
         if made and not (output / JOURNAL).exists() and not (output / MANIFEST).exists():
             (output / LOCK).unlink(missing_ok=True)

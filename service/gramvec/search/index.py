@@ -16,7 +16,6 @@ from typing import Any, get_args
 
 import orjson
 
-from gramvec.bulk.embed_file import cores
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
@@ -32,7 +31,7 @@ from gramvec.search.vectors import unit_vectors
 from gramvec.tables.batches import MISSING, named, value_at
 from gramvec.text.frames import is_missing, plain, rows_of
 from gramvec.text.inputs import iterate_texts, no_text
-from gramvec.threads import ProcessLock
+from gramvec.threads import ProcessLock, count_cores
 
 MAX_HITS = 10_000
 # Queries that are answered together.
@@ -70,7 +69,7 @@ class Index:
             InputError: the folder is not a valid index, or of another model.
         """
         self.path = Path(path)
-        self.threads = threads or cores()
+        self.threads = threads or count_cores()
         self._model = model
         self._device: Device = device
         self._snapshot = open_snapshot(self.path, self.threads)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from gramvec.bulk.embed_file import COLUMN, cores
+from gramvec.bulk.embed_file import COLUMN
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.jobs.dedupe_output import RowList
 from gramvec.cli.jobs.embed import (
@@ -41,6 +41,7 @@ from gramvec.tables.inputs import STDIN, FileFormat, spooled
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.tables.staging import check_outputs
 from gramvec.text.arrays import Int64s
+from gramvec.threads import count_cores
 
 # Of a line and a document of an index.
 KNOWN_THRESHOLD = 0.5
@@ -158,7 +159,7 @@ def dedupe(
                 shown.write_known(output, form, known)
         else:
             most = max_pairs if listed and not by_group else None
-            likely = _compared(distinct, by, model, device, threshold, threads or cores(), most)
+            likely = _compared(distinct, by, model, device, threshold, threads or count_cores(), most)
             _tell(likely, table.table.unit, by)
             cells = _cells(table, file, input_format) if stays == "complete" else None
             found = DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, stays, cells))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from gramvec.bulk.embed_file import COLUMN, cores
+from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option, told_to_stop
 from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
 from gramvec.cli.jobs.match_inputs import (
@@ -38,6 +38,7 @@ from gramvec.tables.columns import OnError, read_records
 from gramvec.tables.inputs import STDIN, UTF_8
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs
+from gramvec.threads import count_cores
 
 
 @click.command("match", short_help="Match the rows of two tables.")
@@ -159,7 +160,7 @@ def match_command(
                 one_to_one,
                 same,
                 on_error,
-                threads or cores(),
+                threads or count_cores(),
                 bars.watch,
             )
             compared = [(a, b) for a, b, _ in on]

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from gramvec.bulk.embed_file import COLUMN, cores
+from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
 from gramvec.cli.jobs.match_inputs import (
     TABLE,
@@ -37,6 +37,7 @@ from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.tables.staging import check_no_input, check_outputs, check_place
+from gramvec.threads import count_cores
 
 # Options that are not those of `gramvec match`, or are given to it by what the answers allow.
 OWN = {"left", "right", "labels", "output", "save_matcher", "port"}
@@ -128,7 +129,7 @@ def review_command(
             return _write_matches(given, learned_from, labels, output, save_matcher)
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
-        job = PairReview(title, tables, write, threads=threads or cores(), watch=bars.watch)
+        job = PairReview(title, tables, write, threads=threads or count_cores(), watch=bars.watch)
         serve_review(ReviewSession(PairQuestions(job), answers), port, labels)
 
 
