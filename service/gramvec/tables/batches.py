@@ -181,6 +181,7 @@ def _short_list(value: Any, most: int) -> list[Any]:
 
 
 MAX_NAMED = 20
+MAX_COLUMNS = 10_000
 
 
 def named(names: Iterable[str]) -> str:

@@ -16,7 +16,8 @@ from gramvec.errors import InputError
 from gramvec.tables.batches import MISSING, BadLines, Block, Reader, bad_row, named, value_at
 from gramvec.tables.decoding import UTF_8_MARK
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of
-from gramvec.tables.readers import DELIMITED, LineReader, open_reader
+from gramvec.tables.lines import LineReader
+from gramvec.tables.readers import DELIMITED, open_reader
 from gramvec.tables.writers import records_of
 
 OnError = Literal["stop", "skip"]

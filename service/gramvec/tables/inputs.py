@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, Literal, cast, get_args
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, import_extra, quoted
 from gramvec.tables.decoding import (
     UTF_8_MARK,
     UTF_16,
@@ -136,9 +136,7 @@ class Source:
         if ending == ".gz" or head.startswith(GZIP):
             self.stream: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=self._raw))
         elif ending == ".zst" or head.startswith(ZSTD):
-            from gramvec.tables.parquet import zstd_stream
-
-            self.stream = zstd_stream(self._raw)
+            self.stream = _open_zstd(self._raw)
         else:
             self.stream = self._raw
         self.is_translated = False
@@ -222,6 +220,12 @@ def _open(path: Path) -> BinaryIO:
         return path.open("rb")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a file, or - for standard input") from error
+
+
+def _open_zstd(raw: BinaryIO) -> BinaryIO:
+    """Return a stream of the decompressed bytes of a .zst file."""
+    pa = import_extra("pyarrow", "bulk", "zstd")
+    return io.BufferedReader(cast(io.RawIOBase, pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
 
 
 class Lines:

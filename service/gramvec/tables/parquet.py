@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -278,12 +277,6 @@ class DimensionColumns(AddedColumns):
 def pyarrow(what: str = "Parquet", module: str = "pyarrow") -> Any:
     """Import and return a module of pyarrow. Raises InputError, with what to install, if it is not installed."""
     return import_extra(module, "bulk", what)
-
-
-def zstd_stream(raw: BinaryIO) -> BinaryIO:
-    """Return a stream of the decompressed bytes of a .zst file."""
-    pa = pyarrow("zstd")
-    return io.BufferedReader(cast(io.RawIOBase, pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")))
 
 
 def vector_column(vectors: NDArray[np.generic], missing: NDArray[np.bool_] | None = None) -> Any:

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO, cast
 import orjson
 
 from gramvec.errors import InputError, quoted
-from gramvec.tables.batches import START, Block, ColumnNames, Position, named, quote_column
+from gramvec.tables.batches import MAX_COLUMNS, START, Block, ColumnNames, Position, named, quote_column
 from gramvec.tables.inputs import STDIN, FileFormat, Lines, Source
-from gramvec.tables.readers import MAX_COLUMNS, JsonReader
+from gramvec.tables.lines import JsonReader
 
 MAX_MEMORY_BYTES = 2 << 30
 MAX_CPU_SECONDS = 300
