@@ -57,6 +57,9 @@ class Embedder(Encodes):
         space: the columns of an embedding: semantic (the meaning of a text), lexical (its n-grams, see
             gramvec.lexical), or both. `dimension` is their number.
         lexical: a sketch that replaces the bundle's own, see `adapted`.
+
+    Attributes:
+        own_lexical: the argument `lexical`.
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class Embedder(Encodes):
             raise InputError(
                 f"{bundle.manifest.name}: has no lexical columns; leave out space={space!r}", field="space"
             )
-        self._own = lexical
+        self.own_lexical = lexical
         columns = 0 if self.lexical is None else self.lexical.columns
         self._widths = bundle.manifest.dimension, columns
         self.dimension = sum(self._widths) if space == "both" else columns or bundle.manifest.dimension
@@ -98,13 +101,6 @@ class Embedder(Encodes):
 
     def __repr__(self) -> str:
         return f"<gramvec.Embedder {self.name}: {self.dimension} columns, runtime {self.runtime} on {self.device}>"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        where = str(self.bundle.path.resolve())
-        from gramvec.embed.loading import reopen
-
-        settings = (self.device, self.runtime, self.max_characters, self.threads, self.space)
-        return reopen, (where, self.bundle.digest, settings, self._own)
 
     @property
     def manifest(self) -> Manifest:

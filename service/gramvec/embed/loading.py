@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 
 import numpy as np
@@ -61,6 +62,16 @@ def reopen(
         raise BundleError(f"{path}: another model than the one that was pickled; pickle it again")
     opened = _open(bundle, device, runtime)
     return Embedder(bundle, opened, max_characters=max_characters, threads=threads, space=space, lexical=lexical)
+
+
+def _reduce(embedder: Embedder) -> tuple[object, tuple[object, ...]]:
+    """Return the function that reopens a model, and its arguments."""
+    settings = embedder.device, embedder.runtime, embedder.max_characters, embedder.threads, embedder.space
+    where = str(embedder.bundle.path.resolve())
+    return reopen, (where, embedder.bundle.digest, settings, embedder.own_lexical)
+
+
+copyreg.pickle(Embedder, _reduce)  # type: ignore[arg-type]
 
 
 def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:
