@@ -24,12 +24,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import gramvec
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.embed.reranking import best_first, rerank_scores
+from gramvec.embed.reranking import rerank_scores
 from gramvec.search import snapshot
+from gramvec.text.top_k import top_k
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 # Columns of the table, and the files of the queries.
@@ -134,15 +136,19 @@ def _is_part_number(word: str) -> bool:
     return word.isalnum() and len(word) >= SHORTEST_NUMBER and kinds
 
 
+def _order(scores: NDArray[np.float32]) -> list[int]:
+    return top_k(scores, len(scores)).tolist()
+
+
 def _reranked(embedder: gramvec.Embedder, sets: Sequence[RetrievalSet], folder: Path) -> list[Row]:
     """Return the mean scores of ways to order the same documents."""
     ways: dict[str, Callable[[str, list[str]], Sequence[int]]] = {
         "as BM25 of words has them": lambda _, texts: range(len(texts)),
-        "by meaning only": lambda query, texts: best_first(embedder.similarity([query], texts)[0]).tolist(),
+        "by meaning only": lambda query, texts: _order(embedder.similarity([query], texts)[0]),
         "Embedder.rerank": lambda query, texts: [one.place for one in embedder.rerank(query, texts)],
-        "the same, n-grams counted only in the given texts": lambda query, texts: best_first(
+        "the same, n-grams counted only in the given texts": lambda query, texts: _order(
             rerank_scores(query, texts, embedder.raw([query, *texts]), None)
-        ).tolist(),
+        ),
     }
     scores: dict[str, dict[str, list[float]]] = {name: {column: [] for column in SPELLINGS} for name in ways}
     seconds = dict.fromkeys(ways, 0.0)

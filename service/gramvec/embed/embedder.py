@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.bundle.manifest import Manifest
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
-from gramvec.embed.reranking import RerankedText, best_first, rerank_scores
+from gramvec.embed.reranking import RerankedText, rerank_scores
 from gramvec.embed.st_compat import Encodes
 from gramvec.embed.vectors import (
     RawEmbeddings,
@@ -33,6 +33,7 @@ from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch
+from gramvec.text.top_k import top_k
 from gramvec.threads import ThreadPool
 
 MAX_CHARACTERS = 65_536
@@ -350,7 +351,8 @@ class Embedder(Encodes):
         (asked,) = self.prepare([query], truncate=truncate)
         prepared = self.prepare(texts, truncate=truncate)
         scores = rerank_scores(asked, prepared, self.raw([asked, *prepared]), self.sketch)
-        return [RerankedText(place, float(scores[place])) for place in best_first(scores)[:top_n].tolist()]
+        places = top_k(scores, len(scores) if top_n is None else top_n)
+        return [RerankedText(place, float(scores[place])) for place in places.tolist()]
 
     def stream(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramvec.embed.vectors import RawEmbeddings, Vectors, cosine_matrix
 from gramvec.lexical.letters import LETTERS_SHARE, letter_scores
@@ -39,8 +38,3 @@ def rerank_scores(
     """
     (cosines,) = cosine_matrix(embeddings.take(slice(1)), embeddings.take(slice(1, None)))
     return np.asarray(letter_scores(query, texts, shipped=lexical) / LETTERS_SHARE + cosines, np.float32)
-
-
-def best_first(scores: Vectors) -> NDArray[np.int64]:
-    """Return places by falling score; of equal scores the earlier is first."""
-    return np.argsort(-scores, kind="stable")

@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix
@@ -30,7 +29,8 @@ from gramvec.errors import InputError
 from gramvec.explain.decompose import TextSum, WordPair, characters_of
 from gramvec.explain.row_vectors import weights_of
 from gramvec.features.spans import Located
-from gramvec.text.arrays import Doubles, Int64s
+from gramvec.text.arrays import Doubles
+from gramvec.text.top_k import top_k
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MAX_PAIRS = 20, 1_000
@@ -184,15 +184,15 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     total = float(one.whole @ other.whole)
     pairs = [
         Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
-        for i, j, contribution in largest(one.distinct, other.distinct, top_k)
+        for i, j, contribution in largest_products(one.distinct, other.distinct, top_k)
     ]
-    of_words = largest(one.of_words, other.of_words, top_k) if pairs else []
+    of_words = largest_products(one.of_words, other.of_words, top_k) if pairs else []
     words = [WordPair(one.words[i], other.words[j], contribution) for i, j, contribution in of_words]
     rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
     return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
 
 
-def largest(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:
+def largest_products(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:
     """Return the k products of rows of float64[n, d] and float64[m, d] that are largest in size, as (i, j, product).
 
     Of equal products that of the first rows comes first. They are found in float32 and returned in float64.
@@ -205,22 +205,12 @@ def largest(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]
     places, sizes = np.zeros(0, np.int64), np.zeros(0, np.float32)
     for start in range(0, len(left), step):
         block = np.abs(left[start : start + step] @ right).ravel()
-        chosen = _first_of_largest(block, k)
+        chosen = np.sort(top_k(block, k))
         places = np.append(places, chosen + start * width)
         sizes = np.append(sizes, block[chosen])
-        kept = _first_of_largest(sizes, k)
+        kept = np.sort(top_k(sizes, k))
         places, sizes = places[kept], sizes[kept]
     i, j = np.divmod(places, width)
     contributions = np.add.reduce(one[i] * other[j], axis=1)
-    order = np.lexsort((places, -np.abs(contributions)))
+    order = top_k(np.abs(contributions), k, places)
     return [(int(i[at]), int(j[at]), float(contributions[at])) for at in order]
-
-
-def _first_of_largest(values: NDArray[np.float32], k: int) -> Int64s:
-    # The places of the k largest, ascending; of equal ones the first.
-    if len(values) <= k:
-        return np.arange(len(values))
-    limit = np.partition(values, len(values) - k)[len(values) - k]
-    above = np.flatnonzero(values > limit)
-    equal = np.flatnonzero(values == limit)[: k - len(above)]
-    return np.sort(np.append(above, equal))

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import mix_key
 from gramvec.native import loops
-from gramvec.search.vectors import largest, map_file, open_behind
+from gramvec.search.vectors import map_file, open_behind
 from gramvec.text.arrays import Int64s, UInt64s
+from gramvec.text.top_k import top_k
 
 # As in native/signs.h.
 BLOCK_ROWS, ENTRIES, LARGEST_ENTRY, ROUNDS = 64, 16, 31, 4
@@ -89,7 +90,7 @@ class SignFile:
         joined = []
         for of_query in zip(*strips, strict=True):
             rows, sums = (np.concatenate(arrays) for arrays in zip(*of_query, strict=True))
-            joined.append(np.sort(largest(sums, rows, most)[1]))
+            joined.append(np.sort(rows[top_k(sums, most, rows)]))
         return joined
 
 
@@ -242,7 +243,6 @@ def scan_slowly(
         places = np.arange(rows, dtype=np.int32)
         if allowed is not None:
             places = places[np.unpackbits(allowed.view(np.uint8), bitorder="little")[:rows].astype(np.bool_)]
-        kept, of_kept = largest(sums[places], places, most)
-        order = np.argsort(of_kept)
-        found.append((of_kept[order], kept[order]))
+        kept = np.sort(top_k(sums[places], most))
+        found.append((places[kept], sums[places[kept]]))
     return found

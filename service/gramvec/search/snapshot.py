@@ -43,6 +43,7 @@ from gramvec.search.segments import (
 from gramvec.search.signs import SignFile, signs_of
 from gramvec.search.vectors import VectorFile, round_units
 from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.top_k import top_k
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
 Only = Literal["letters", "meaning"]
@@ -322,7 +323,7 @@ class Snapshot:
             scores += np.array([score for score, _ in kept]) / (LETTERS_SHARE * share or 1.0)
         if unit is not None:
             scores += self.vectors.cosines(unit, places)
-        order = np.lexsort((places, -scores))[:k].tolist()
+        order = top_k(scores, k, places).tolist()
         return TopDocuments([kept[at][1] for at in order], [float(scores[at]) for at in order])
 
     def _of_rows(self, rows: Int64s, cosines: Floats, demanded: Any, k: int) -> TopDocuments:
@@ -365,7 +366,7 @@ class Snapshot:
             return TopDocuments([], [])
         places = np.array(rows, np.int64)
         scores = cosines.astype(np.float64) + np.array(letters)
-        order = np.lexsort((places, -scores))[:k].tolist()
+        order = top_k(scores, k, places).tolist()
         return TopDocuments([addresses[at] for at in order], [float(scores[at]) for at in order])
 
     def _with_rows(self, rows: Iterable[int]) -> Any:

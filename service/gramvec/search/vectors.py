@@ -13,7 +13,7 @@ import os
 import stat
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from gramvec.errors import InputError
 from gramvec.native import loops
 from gramvec.tables.staging import whole
 from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.top_k import top_k
 
 Bytes = NDArray[np.int8]
 
@@ -176,9 +177,9 @@ class VectorFile:
         rows = np.arange(len(self)) if among is None else among
         if len(rows) > most:
             products = self._products(round_units(unit[None])[0].astype(np.int16), among)
-            rows = np.sort(largest(products * self._finite(rows), rows, most)[1])
+            rows = np.sort(rows[top_k(products * self._finite(rows), most, rows)])
         cosines = self.cosines(unit, rows)
-        order = np.lexsort((rows, -cosines))[:k]
+        order = top_k(cosines, k, rows)
         return rows[order], cosines[order]
 
     def _products(self, query: NDArray[np.int16], among: Int64s | None) -> NDArray[np.int32]:
@@ -195,15 +196,3 @@ class VectorFile:
         # An untrusted file may hold any float; a length has to be one of int8 rows.
         inverse = self._inverse[rows]
         return np.where((inverse >= 0) & (inverse <= 1), inverse, np.float32(0))
-
-
-def largest(scores: NDArray[Any], rows: NDArray[Any], most: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the `most` largest scores and their rows; of equal scores those of the first rows."""
-    if len(rows) <= most:
-        return scores, rows
-    limit = np.partition(scores, len(scores) - most)[len(scores) - most]
-    above = np.flatnonzero(scores > limit)
-    equal = np.flatnonzero(scores == limit)
-    equal = equal[np.argsort(rows[equal], kind="stable")[: most - len(above)]]
-    kept = np.concatenate([above, equal])
-    return scores[kept], rows[kept]

@@ -38,6 +38,7 @@ from gramvec.server.schemas import (
     Texts,
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
+from gramvec.text.top_k import top_k_of_rows
 
 # A matrix of more is computed in a thread.
 LOOP_SCORES = 8_192
@@ -149,10 +150,7 @@ def _best(matrix: NDArray[np.float32], k: int) -> Best:
     step = max(1, ORDERED_SCORES // n_right)
     for start in range(0, n_left, step):
         rows = matrix[start : start + step]
-        # A stable sort: of equal scores the earlier text comes first.
-        order = np.argsort(-rows, axis=1, kind="stable")[:, :k]
-        indices[start : start + step] = order
-        scores[start : start + step] = np.take_along_axis(rows, order, axis=1)
+        indices[start : start + step], scores[start : start + step] = top_k_of_rows(rows, k)
     return Best(indices, scores)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.embed.reranking import best_first, rerank_scores
+from gramvec.embed.reranking import rerank_scores
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
@@ -30,6 +30,7 @@ from gramvec.server.schemas import (
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import Served
+from gramvec.text.top_k import top_k
 
 T = TypeVar("T")
 
@@ -268,7 +269,7 @@ async def _rank(
 
     def compare() -> tuple[list[int], list[np.float32]]:
         scores = rerank_scores(query, others, embeddings, served.embedder.sketch)
-        order = best_first(scores)
+        order = top_k(scores, len(scores))
         return order.tolist(), list(scores[order])
 
     return await _in_thread(request, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
