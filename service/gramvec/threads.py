@@ -104,8 +104,8 @@ _renewed: WeakSet[ThreadPool | ProcessLock | Renewed] = WeakSet()
 
 
 def _renew() -> None:
-    for one in list(_renewed):
-        one.renew()
+    for renewed in list(_renewed):
+        renewed.renew()
 
 
 os.register_at_fork(after_in_child=_renew)

@@ -111,7 +111,7 @@ class _Graph:
 
     def check(self, model: memoryview) -> None:
         fields = self._read("the model", model, _MODEL)
-        opsets = [self._read("opset_import", _bytes(one), _OPSET) for one in fields["opset_import"]]
+        opsets = [self._read("opset_import", _bytes(opset), _OPSET) for opset in fields["opset_import"]]
         _demand(
             len(opsets) == 1 and _string(opsets[0], "domain") in DOMAINS, "operators of one domain alone, ONNX's own"
         )
@@ -153,8 +153,11 @@ class _Graph:
         operator = _string(fields, "op_type")
         if operator not in self._operators or _string(fields, "domain") not in DOMAINS:
             raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
-        inner = [self._read(f"an attribute of {operator}", _bytes(one), _ATTRIBUTE) for one in fields["attribute"]]
-        tensors = [self._check_tensor(_bytes(one), may_be_external=False) for own in inner for one in own["t"]]
+        inner = [
+            self._read(f"an attribute of {operator}", _bytes(attribute), _ATTRIBUTE)
+            for attribute in fields["attribute"]
+        ]
+        tensors = [self._check_tensor(_bytes(tensor), may_be_external=False) for own in inner for tensor in own["t"]]
         inputs = [name for name in map(_text, fields["input"]) if name]
         for name in inputs:
             _demand(name in self._defined, f"{quoted(name)} before the node that takes it")
@@ -185,7 +188,7 @@ class _Graph:
             _demand(inputs[1:2] != [] and inputs[1] in self._single, "places of one coordinate in a ScatterND")
         if operator == "Unsqueeze" and inputs[1:] != [] and inputs[1] in self._behind:
             self._single.update(map(_text, fields["output"]))
-        axes = [_number(one, "i") for one in attributes if _string(one, "name") == "axis"]
+        axes = [_number(attribute, "i") for attribute in attributes if _string(attribute, "name") == "axis"]
         if operator == "Gather" and inputs[1:] == ["ids"] and inputs[0] in self._filled and not any(axes):
             self._filled.update(map(_text, fields["output"]))
 
@@ -196,8 +199,8 @@ class _Graph:
             kind = self._inner("its type", fields, "type", _TYPE)
             tensor = self._inner("its type", kind, "tensor_type", _TENSOR_TYPE)
             shape = self._inner("its shape", tensor, "shape", _SHAPE)
-            sizes = [self._read("its shape", _bytes(one), _DIMENSION) for one in shape["dim"]]
-            extents = [_number(one, "dim_value") if one["dim_value"] else None for one in sizes]
+            sizes = [self._read("its shape", _bytes(size), _DIMENSION) for size in shape["dim"]]
+            extents = [_number(size, "dim_value") if size["dim_value"] else None for size in sizes]
             yield _string(fields, "name"), _number(tensor, "elem_type"), extents
 
     def _check_tensor(self, tensor: memoryview, *, may_be_external: bool) -> tuple[str, int]:
@@ -207,19 +210,19 @@ class _Graph:
         if kind not in _SIZES:
             raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
         _demand(_varints(fields["dims"]) <= MAX_EXTENTS, f"at most {MAX_EXTENTS} extents of a tensor")
-        dims = chain.from_iterable([one] if isinstance(one, int) else packed(one) for one in fields["dims"])
-        extents = [decode_signed(one) for one in dims]
-        _demand(all(one >= 0 for one in extents), f"extents of tensor {quoted(name)} that are not negative")
+        dims = chain.from_iterable([extent] if isinstance(extent, int) else packed(extent) for extent in fields["dims"])
+        extents = [decode_signed(extent) for extent in dims]
+        _demand(all(extent >= 0 for extent in extents), f"extents of tensor {quoted(name)} that are not negative")
         numbers = prod(extents)
         if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
             _demand(may_be_external, "tensors of attributes that lie in the graph")
             self._check_external(name, fields, numbers * _SIZES[kind])
             return name, numbers
-        if kind == _INT64 and _MINUS_ONE in [bytes(_bytes(one)[:9]) for one in fields["raw_data"]]:
+        if kind == _INT64 and _MINUS_ONE in [bytes(_bytes(raw)[:9]) for raw in fields["raw_data"]]:
             self._behind.add(name)
-        held = [len(_bytes(one)) / _SIZES[kind] for one in fields["raw_data"]]
-        held += [len(_bytes(one)) / _SIZES[_FLOAT] for one in fields["float_data"]]
-        held += [_varints(fields[one]) for one in ("int32_data", "int64_data") if fields[one]]
+        held = [len(_bytes(raw)) / _SIZES[kind] for raw in fields["raw_data"]]
+        held += [len(_bytes(numbers)) / _SIZES[_FLOAT] for numbers in fields["float_data"]]
+        held += [_varints(fields[field]) for field in ("int32_data", "int64_data") if fields[field]]
         if held != [numbers] and (held or numbers):
             raise MalformedError(f"tensor {quoted(name)} does not hold the {numbers} numbers of its shape")
         return name, numbers
@@ -227,16 +230,16 @@ class _Graph:
     def _check_external(self, name: str, fields: Fields, length: int) -> None:
         """Check that a tensor lies whole inside one listed file of the bundle, at a valid offset."""
         inline = ("raw_data", "float_data", "int32_data", "int64_data")
-        _demand(not any(fields[one] for one in inline), f"one place for tensor {quoted(name)}")
+        _demand(not any(fields[field] for field in inline), f"one place for tensor {quoted(name)}")
         _demand(_number(fields, "data_location") == _EXTERNAL, f"one place for tensor {quoted(name)}")
-        entries = [self._read("external_data", _bytes(one), _ENTRY) for one in fields["external_data"]]
-        where = {_string(one, "key"): _string(one, "value") for one in entries}
+        entries = [self._read("external_data", _bytes(entry), _ENTRY) for entry in fields["external_data"]]
+        where = {_string(entry, "key"): _string(entry, "value") for entry in entries}
         if len(where) < len(entries) or set(where) != {"location", "offset", "length"}:
             raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
         record = self._manifest.files.get(where["location"])
         if record is None:
             raise MalformedError(f"tensor {quoted(name)} lies in {quoted(where['location'])}, which is not listed")
-        if not all(re.fullmatch(r"[0-9]{1,19}", where[one]) for one in ("offset", "length")):
+        if not all(re.fullmatch(r"[0-9]{1,19}", where[key]) for key in ("offset", "length")):
             raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
         if int(where["length"]) != length or int(where["offset"]) + length > record.bytes:
             raise MalformedError(f"tensor {quoted(name)} does not lie inside of {where['location']}")

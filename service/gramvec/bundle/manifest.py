@@ -320,6 +320,6 @@ def _is_shallow(values: dict[str, Any]) -> bool:
     """
     level: list[Any] = [values]
     for _ in range(DEEPEST):
-        inner = [one for one in level if isinstance(one, dict | list)]
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        inner = [value for value in level if isinstance(value, dict | list)]
+        level = [item for value in inner for item in (value.values() if isinstance(value, dict) else value)]
     return not level

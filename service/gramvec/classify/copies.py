@@ -93,7 +93,7 @@ def parts_held_out(groups: Int64s, labels: Int64s, parts: int) -> Int64s:
         if of_group[group] != label:
             # Labels of a few texts do not all fill the first parts.
             label, held = int(of_group[group]), np.zeros(parts, np.int64)
-        part = min(range(parts), key=lambda one: (held[one], (one - begin) % parts))
+        part = min(range(parts), key=lambda place: (held[place], (place - begin) % parts))
         part_of[group], begin = part, part + 1
         held[part] += sizes[group]
     return part_of[groups]

@@ -156,8 +156,8 @@ def fit_head(
         InputError: fewer than two labels, more than 100,000, none of two texts, too many texts for so many labels, a
             threshold of no label, or scipy is not installed.
     """
-    several = any(not isinstance(one, str) for one in labels)
-    given = [(one,) if isinstance(one, str) else tuple(one) for one in labels]
+    several = any(not isinstance(label, str) for label in labels)
+    given = [(label,) if isinstance(label, str) else tuple(label) for label in labels]
     names = sorted({name for some in given for name in some})
     if len(names) < 2:
         raise InputError("every text has the same label; give texts of two labels or more")
@@ -236,9 +236,9 @@ class _Fitting:
         """Count what `head.answers` says of texts held out."""
         right, best = _judged(scores, true)
         answers = head.answers(scores)
-        known = np.array([one.known for one in answers])
+        known = np.array([answer.known for answer in answers])
         places = {name: place for place, name in enumerate(head.labels)}
-        pairs = [(row, places[name]) for row, one in enumerate(answers) if one.known for name in one.labels]
+        pairs = [(row, places[name]) for row, answer in enumerate(answers) if answer.known for name in answer.labels]
         text, label = np.array(pairs, np.int64).reshape(-1, 2).T
         both = int(true.hold(text, label).sum())
         return Report(
@@ -253,7 +253,7 @@ class _Fitting:
             lost=float((right & ~known).sum() / max(right.sum(), 1)),
             accuracy_known=float(right[known].mean()) if known.any() else 0.0,
             f1=2 * both / max(len(text) + len(true.text), 1),
-            answers=HeldOutAnswers(held.rows, [head.labels[one] for one in scores.argmax(axis=1)], best, right),
+            answers=HeldOutAnswers(held.rows, [head.labels[label] for label in scores.argmax(axis=1)], best, right),
         )
 
     def _held_out(self) -> HeldOutTexts:
@@ -284,12 +284,12 @@ class _Fitting:
                 asked, rest = np.flatnonzero(self.folds == fold), np.flatnonzero(self.folds != fold)
                 dual, intercepts = _dual(kernel[np.ix_(rest, rest)], self.targets.only(rest))
                 logits[0, asked] = kernel[np.ix_(asked, rest)] @ dual + intercepts
-            one = HeldOutTexts(held, logits[:, held], news)
-            scores = _shares(_mixed(one.logits, _weights(one.logits, true)))[true.text, true.label]
+            held_texts = HeldOutTexts(held, logits[:, held], news)
+            scores = _shares(_mixed(held_texts.logits, _weights(held_texts.logits, true)))[true.text, true.label]
             loss = -float((np.log(np.maximum(scores, 1e-12)) * true.shares).sum())
-            found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, one))
+            found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, held_texts))
             self._step()
-        _, shares, best = min(found, key=lambda one: one[0])
+        _, shares, best = min(found, key=lambda choice: choice[0])
         return shares, best
 
     def _news(self) -> Doubles:
@@ -331,7 +331,7 @@ class _Fitting:
                 self._step()
             return weights, parts, weights
         joint = _jointly_learned(self.seen, self.targets, shares)
-        spreads = shares * [np.std(one @ linear.coefficients) for one, linear in zip(self.seen, joint, strict=True)]
+        spreads = shares * [np.std(part @ linear.coefficients) for part, linear in zip(self.seen, joint, strict=True)]
         return weights * spreads / max(spreads.sum(), 1e-9), [*joint], weights * shares
 
     def _added(
@@ -394,14 +394,14 @@ def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> tuple[Any, Doubles]
 def _jointly_learned(seen: Sequence[Any], targets: Targets, shares: Doubles) -> list[Linear]:
     """Fit one logistic regression over all parts: its logits are the parts' sum by their shares."""
     dual, intercepts = _dual(np.tensordot(shares, _products(seen), axes=1), targets)
-    every = [Linear((one.T @ dual).astype(np.float32), np.zeros(targets.labels, np.float32)) for one in seen]
+    every = [Linear((part.T @ dual).astype(np.float32), np.zeros(targets.labels, np.float32)) for part in seen]
     return [Linear(every[0].coefficients, intercepts.astype(np.float32)), *every[1:]]
 
 
 def _products(seen: Sequence[Any]) -> Doubles:
     """Return the products of all pairs of texts, float64[parts, n, n]."""
     vectors, *sparse = seen
-    return np.stack([(vectors @ vectors.T).astype(np.float64), *((one @ one.T).toarray() for one in sparse)])
+    return np.stack([(vectors @ vectors.T).astype(np.float64), *((part @ part.T).toarray() for part in sparse)])
 
 
 def _dual(kernel: Doubles, targets: Targets) -> tuple[Doubles, Doubles]:
@@ -542,7 +542,7 @@ def _weights_of_several(held: HeldOutTexts, true: Targets) -> Stacked:
 
 def _useful(logits: Doubles, weights: Doubles) -> Doubles:
     """Return weights, 0 for a part that moves the logits by less than MIN_WEIGHT of what the largest does."""
-    spreads = np.array([one.std() for one in logits]) * weights
+    spreads = np.array([part.std() for part in logits]) * weights
     if not spreads.any():
         weights = spreads = np.eye(len(logits))[0]
     return np.where(spreads >= MIN_WEIGHT * spreads.max(), weights, 0.0)

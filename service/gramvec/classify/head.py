@@ -302,7 +302,7 @@ class Head:
             for row in np.flatnonzero((scores >= bounds).any(axis=1)).tolist():
                 some = np.flatnonzero(scores[row] >= bounds)
                 some = some[np.argsort(-scores[row, some], kind="stable")]
-                labels = tuple(self.labels[one] for one in some.tolist())
+                labels = tuple(self.labels[label] for label in some.tolist())
                 answers[row] = LabelAnswer(labels, float(scores[row, some[0]]), True)
         return answers
 

@@ -99,7 +99,7 @@ def _are_divided(cells: list[str]) -> bool:
     alone = {cell.strip() for cell in cells if BETWEEN not in cell}
     seen: dict[str, int] = {}
     for cell in {*divided}:
-        for part in {one.strip() for one in cell.split(BETWEEN)}:
+        for part in {label.strip() for label in cell.split(BETWEEN)}:
             seen[part] = seen.get(part, 0) + 1
     return any(part in alone or count > 1 for part, count in seen.items() if part)
 
@@ -138,4 +138,4 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
 def _split_line(line: str) -> tuple[str, tuple[str, ...]]:
     words = line.split()
     labels = [word.removeprefix(PREFIX) for word in words if word.startswith(PREFIX)]
-    return " ".join(word for word in words if not word.startswith(PREFIX)), tuple(one for one in labels if one)
+    return " ".join(word for word in words if not word.startswith(PREFIX)), tuple(label for label in labels if label)

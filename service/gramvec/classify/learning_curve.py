@@ -74,7 +74,7 @@ def _score(head: Head, texts: Sequence[str], vectors: Floats, labels: Sequence[S
     scores = head.predict(texts, vectors)
     if not head.several:
         best = scores.argmax(axis=1).tolist()
-        return float(np.mean([head.labels[one] in own for one, own in zip(best, labels, strict=True)]))
-    found = [{*one.labels} if one.known else set() for one in head.answers(scores)]
-    both = sum(len(one & {*own}) for one, own in zip(found, labels, strict=True))
+        return float(np.mean([head.labels[label] in own for label, own in zip(best, labels, strict=True)]))
+    found = [{*answer.labels} if answer.known else set() for answer in head.answers(scores)]
+    both = sum(len(answered & {*own}) for answered, own in zip(found, labels, strict=True))
     return 2 * both / max(1, sum(map(len, found)) + sum(len({*own}) for own in labels))

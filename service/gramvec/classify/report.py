@@ -67,7 +67,7 @@ def fit_report(
     descending = np.argsort(-answers.scores, kind="stable")
     near = np.argsort(np.abs(answers.scores - np.float32(head.threshold)), kind="stable")
     # Where a text may have several labels, the answer stands in for the one that it should be, if it is right.
-    single = [answer if right else one[0] for answer, right, one in
+    single = [answer if right else given[0] for answer, right, given in
               zip(answers.labels, answers.right.tolist(), own, strict=True)]  # fmt: skip
     return JobReport(
         title, summary, [*facts],
@@ -123,7 +123,7 @@ class CountedLabels(LabelColumns):
                 self._labels[name] = count + 1, below + (not known), first
             shown = LabeledText(_shorten(text), "", " | ".join(names), float(score))
             self._near.append((abs(score - self._head.threshold), shown))
-        self._near = sorted(self._near, key=lambda one: one[0])[:MAX_TEXTS]
+        self._near = sorted(self._near, key=lambda near: near[0])[:MAX_TEXTS]
         return columns
 
     def report(self, *, title: str, facts: Sequence[tuple[str, str]]) -> JobReport:

@@ -103,10 +103,10 @@ def neighbors_command(
                 raise
             raise InputError(f"{embedder.name}: has no words of its own; give some with --words FILE") from error
     if as_json:
-        click.echo(_json([{"text": one.text, "score": np.float32(one.score)} for one in found]))
+        click.echo(_json([{"text": neighbor.text, "score": np.float32(neighbor.score)} for neighbor in found]))
     else:
-        for one in found:
-            click.echo(f"{one.score:.4f}\t{_show(one.text) if ngram is not None else one.text}")
+        for neighbor in found:
+            click.echo(f"{neighbor.score:.4f}\t{_show(neighbor.text) if ngram is not None else neighbor.text}")
     embedder.close()
 
 
@@ -134,7 +134,7 @@ def _table(found: Explanation, by_word: bool) -> Iterator[str]:
 def _looks(source: str, target: str) -> dict[str, Any]:
     return {
         "look_alike": look_alike(source, target),
-        "confusables": [one._asdict() for one in differing(source, target)],
+        "confusables": [pair._asdict() for pair in differing(source, target)],
     }
 
 
@@ -144,7 +144,9 @@ def _look_lines(source: str, target: str) -> Iterator[str]:
         return
     yield "the texts look alike, but their letters differ:"
     for place, *both in differing(source, target):
-        yield f"  character {place + 1}: " + " and ".join(f"{printable(one)} {name(one, '')}".strip() for one in both)
+        yield f"  character {place + 1}: " + " and ".join(
+            f"{printable(character)} {name(character, '')}".strip() for character in both
+        )
 
 
 def _format_signed(value: float) -> str:

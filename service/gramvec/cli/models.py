@@ -82,13 +82,13 @@ def _summary(embedder: Embedder) -> dict[str, str]:
         "graph": f"{manifest.graph.pooling}, {manifest.graph.activation}, table in {manifest.graph.precision}",
         "size": f"{size / 1e6:.1f} MB",
         "license": str(provenance.get("license", "not stated")),
-        "trained on": ", ".join(str(one.get("name", one)) for one in _datasets(provenance)) or "not stated",
+        "trained on": ", ".join(str(dataset.get("name", dataset)) for dataset in _datasets(provenance)) or "not stated",
     }
 
 
 def _datasets(provenance: dict[str, Any]) -> list[dict[str, Any]]:
     found = provenance.get("data", [])
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [dataset for dataset in found if isinstance(dataset, dict)] if isinstance(found, list) else []
 
 
 @click.command(short_help="Verify models and compare the runtimes.")
@@ -128,12 +128,14 @@ def _verify_model(model: str, texts: Path | None, device: Device) -> str:
         golden = f"{len(embedder.manifest.golden)} golden texts on {embedder.device}"
         if not found.agrees:
             raise BackendError(
-                f"{embedder.bundle.path}: {found.one} and {found.other} differ by {found.largest:.1e}, on "
+                f"{embedder.bundle.path}: {found.runtime} and {found.other_runtime} differ by {found.largest:.1e}, on "
                 f"{found.text[:60]!r}; take --device cpu, or runtime onnx where it is served, and please report it"
             )
-        compared = f"{found.one} and {found.other} differ by at most {found.largest:.1e} on {found.texts:,} texts"
+        compared = (
+            f"{found.runtime} and {found.other_runtime} differ by at most {found.largest:.1e} on {found.texts:,} texts"
+        )
         if found.why_not:
-            compared = f"{found.one} compared with nothing: {found.why_not}"
+            compared = f"{found.runtime} compared with nothing: {found.why_not}"
         return f"{embedder.name}\t{embedder.digest[:12]}\t{golden}\t{compared}\tok"
     except InputError as error:
         if texts is None or error.index is None:

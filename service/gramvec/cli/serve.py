@@ -56,7 +56,7 @@ def _as_text(value: Any, field: FieldInfo) -> str | list[str]:
         return str(value)
     if isinstance(value, str):
         return [value]
-    return [str(one) for one in value] if isinstance(value, list) else str(value)
+    return [str(item) for item in value] if isinstance(value, list) else str(value)
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:

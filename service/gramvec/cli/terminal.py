@@ -19,7 +19,9 @@ def escaped(text: str, kept: str = KEPT) -> str:
     """Return text with every unprintable character but those of `kept` escaped, as repr does."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one in kept else repr(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isprintable() or character in kept else repr(character)[1:-1] for character in text
+    )
 
 
 class EscapedBytes(io.RawIOBase):

@@ -198,10 +198,10 @@ class Client(Encodes):
 
     def pair_similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
         """Return float32[n], the cosine of each left text and the right text at its place."""
-        one, other = self._encode_blocks(left), self._encode_blocks(right)
-        if len(one) != len(other):
-            raise InputError(f"{len(one)} left texts and {len(other)} right ones; give as many of each")
-        pairs = [b"[%b,%b]" % pair for pair in zip(one, other, strict=True)]
+        left_texts, right_texts = self._encode_blocks(left), self._encode_blocks(right)
+        if len(left_texts) != len(right_texts):
+            raise InputError(f"{len(left_texts)} left texts and {len(right_texts)} right ones; give as many of each")
+        pairs = [b"[%b,%b]" % pair for pair in zip(left_texts, right_texts, strict=True)]
 
         def compared() -> Vectors:
             scores = np.empty(len(pairs), np.float32)
@@ -276,13 +276,13 @@ class Client(Encodes):
         def send(start: int, batch: list[bytes]) -> list[float]:
             body = body_of(array_of(batch), others, "texts")
             found = self._transport.post_json("/rerank", body, _RANKED, first=start, most=LARGE_ANSWER, same_model=True)
-            if sorted(one.index for one in found) != list(range(len(batch))):
+            if sorted(entry.index for entry in found) != list(range(len(batch))):
                 raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
-            return [one.score for one in sorted(found, key=lambda one: one.index)]
+            return [entry.score for entry in sorted(found, key=lambda entry: entry.index)]
 
         scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(orjson.dumps(others)))
         ranked = [RerankedText(place, score) for place, score in enumerate(scores)]
-        return sorted(ranked, key=lambda one: -one.score)[:top_n]
+        return sorted(ranked, key=lambda entry: -entry.score)[:top_n]
 
     def predict(
         self, texts: Iterable[str], *, head: str | None = None, top_k: int | None = None, truncate: bool = False
@@ -325,14 +325,14 @@ class Client(Encodes):
             threshold: Lowest score of a pair; None for the service's default.
             one_to_one: Whether a right text goes to one left text only.
         """
-        one, other = self._encode_blocks(left), self._encode_blocks(right)
-        if not one or not other:
+        left_texts, right_texts = self._encode_blocks(left), self._encode_blocks(right)
+        if not left_texts or not right_texts:
             return []
         options = {"top": top, "threshold": threshold, "one_to_one": one_to_one}
         given = {name: value for name, value in options.items() if value is not None}
-        body = body_of(array_of(one), {"right": orjson.Fragment(array_of(other)), **given}, "left")
+        body = body_of(array_of(left_texts), {"right": orjson.Fragment(array_of(right_texts)), **given}, "left")
         found = self._transport.post_json("/match", body, _MATCHED, most=LARGE_ANSWER).matches
-        if any(pair.left >= len(one) or pair.right >= len(other) for pair in found):
+        if any(pair.left >= len(left_texts) or pair.right >= len(right_texts) for pair in found):
             raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
         return found
 
@@ -347,8 +347,8 @@ class Client(Encodes):
         encoded = self._encode_blocks(texts, truncate=truncate)
         rows = self._transport.in_batches(encoded, send, most_characters=MAX_CHARACTERS)
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        indices = np.fromiter((one.index for row in rows for one in row), np.int32, int(indptr[-1]))
-        values = np.fromiter((one.value for row in rows for one in row), np.float32, int(indptr[-1]))
+        indices = np.fromiter((entry.index for row in rows for entry in row), np.int32, int(indptr[-1]))
+        values = np.fromiter((entry.value for row in rows for entry in row), np.float32, int(indptr[-1]))
         return SparseVectors(indptr, indices, values, COLUMNS)
 
     def _encode_blocks(self, texts: Iterable[str], *, truncate: bool = False) -> list[bytes]:
@@ -369,7 +369,7 @@ class Client(Encodes):
         return found.astype(np.float32)
 
     def _check_hits(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
-        if len(found) != texts or any(most is not None and len(one) > most for one in found):
+        if len(found) != texts or any(most is not None and len(hits) > most for hits in found):
             raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
         return found
 

@@ -186,7 +186,7 @@ class Transport:
                 bytes_beside=bytes_beside,
                 most_characters=most_characters,
             )
-            return [one for start, batch in found for one in send(start, batch)]
+            return [answer for start, batch in found for answer in send(start, batch)]
 
         return self.with_current_limits(sent)
 
@@ -217,15 +217,15 @@ class Transport:
         characters = min(limits.queue_characters - bytes_beside, most_characters or limits.queue_characters)
         usual = min(room, max(1, characters) // share)
         start, size, batch = 0, 0, list[bytes]()
-        for index, one in enumerate(encoded):
-            if len(one) + 1 > room:
-                said = f"text {index} has {len(one)} bytes as JSON, more than the service takes; shorten it"
+        for index, text in enumerate(encoded):
+            if len(text) + 1 > room:
+                said = f"text {index} has {len(text)} bytes as JSON, more than the service takes; shorten it"
                 raise InputError(said, index=index)
-            if batch and (len(batch) == most or size + len(one) + 1 > usual):
+            if batch and (len(batch) == most or size + len(text) + 1 > usual):
                 yield start, batch
                 start, size, batch = index, 0, []
-            batch.append(one)
-            size += len(one) + 1
+            batch.append(text)
+            size += len(text) + 1
         if batch:
             yield start, batch
 
@@ -245,7 +245,7 @@ class Transport:
             info = _Info.model_validate_json(reply.body)
         except ValidationError as error:
             raise ServiceError(f"{self.url}: is not a gramvec service: its /info has other fields") from error
-        found = {one.name: one for one in info.models}
+        found = {model.name: model for model in info.models}
         name = wanted or info.default_model
         name = info.aliases.get(name, name)
         if name not in found:

@@ -181,7 +181,7 @@ class Embedder(Encodes):
             spent.append((own.unknown, own.featurize_seconds))
 
         self._for_each_chunk(fill, len(texts))
-        unknown, seconds = sum(one for one, _ in spent), sum(one for _, one in spent)
+        unknown, seconds = sum(count for count, _ in spent), sum(time for _, time in spent)
         return RawEmbeddings(vectors, counts, units, unknown, seconds)
 
     def vectors_of(self, batch: FeatureBatch) -> Vectors:
@@ -310,10 +310,12 @@ class Embedder(Encodes):
 
         Raises InputError if there are not as many left texts as right ones.
         """
-        one, other = self._compare(left), self._compare(right)
-        if len(one.vectors) != len(other.vectors):
-            raise InputError(f"{len(one.vectors)} left texts and {len(other.vectors)} right ones; give as many of each")
-        return cosine_pairs(one, other)
+        left_raw, right_raw = self._compare(left), self._compare(right)
+        if len(left_raw.vectors) != len(right_raw.vectors):
+            raise InputError(
+                f"{len(left_raw.vectors)} left texts and {len(right_raw.vectors)} right ones; give as many of each"
+            )
+        return cosine_pairs(left_raw, right_raw)
 
     similarity_pairwise = pair_similarity
 

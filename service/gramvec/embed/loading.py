@@ -77,7 +77,7 @@ copyreg.pickle(Embedder, _reduce)  # type: ignore[arg-type]
 def _open(bundle: Bundle, device: Device, runtime: RuntimeName) -> Runtime:
     """Open the runtime, and check it and the loop that makes every vector a unit vector on the golden vectors."""
     opened = open_runtime(bundle, device, runtime)
-    vectors = np.array([one.vector for one in bundle.manifest.golden], np.float32)
+    vectors = np.array([golden.vector for golden in bundle.manifest.golden], np.float32)
     vectors = vectors.reshape(len(vectors), bundle.manifest.dimension)
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     expected = vectors / np.where(lengths > 0, lengths, 1)

@@ -73,7 +73,7 @@ def vectors_among(given: object) -> NDArray[np.floating[Any]] | None:
     if not holds_rows:
         return None
     try:
-        found = np.asarray([np.asarray(one) for one in given] if isinstance(given, list | tuple) else given)
+        found = np.asarray([np.asarray(vector) for vector in given] if isinstance(given, list | tuple) else given)
     except (TypeError, ValueError, RuntimeError):  # rows of several lengths, a tensor on a GPU or with a gradient
         return None
     return found if found.dtype.kind == "f" else None
@@ -141,8 +141,8 @@ def cosine_matrix(left: RawEmbeddings, right: RawEmbeddings) -> Vectors:
     """Return the cosine of every left text with every right one, float32[n, m], equal to `cosine_pairs` to the bit."""
     a, b = left.units, np.ascontiguousarray(right.units)
     scores = np.empty((len(a), len(b)), np.float32)
-    for row, one in zip(scores, a, strict=True):
-        np.add.reduce(b * one, axis=1, out=row)
+    for row, vector in zip(scores, a, strict=True):
+        np.add.reduce(b * vector, axis=1, out=row)
     known = (left.feature_counts > 0)[:, None] & (right.feature_counts > 0)[None, :]
     return np.where(known, np.clip(scores, -1, 1), np.float32(0))
 

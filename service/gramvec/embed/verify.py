@@ -21,19 +21,19 @@ BLOCK = 512
 
 
 class Comparison(NamedTuple):
-    """Largest difference between the runtime in use, `one`, and another.
+    """Largest difference between the runtime in use and another.
 
     Args:
-        one: the name and device of the runtime in use.
-        other: those of the other one, "" if there is none.
+        runtime: the name and device of the runtime in use.
+        other_runtime: those of the other runtime, "" if there is none.
         texts: number of compared texts.
         largest: the largest difference, see runtime.select.differences.
         text: the text with this difference.
         why_not: the reason if no other runtime can be compared.
     """
 
-    one: str
-    other: str
+    runtime: str
+    other_runtime: str
     texts: int = 0
     largest: float = 0.0
     text: str = ""
@@ -54,12 +54,12 @@ def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
         BackendError: a runtime fails.
     """
     bundle = embedder.bundle
-    one = f"{embedder.runtime} on {embedder.device}"
+    name = f"{embedder.runtime} on {embedder.device}"
     try:
         other = _other(embedder)
     except DeviceError as error:
-        return Comparison(one, "", why_not=str(error))
-    found = Comparison(one, f"{other.name} on {other.device}")
+        return Comparison(name, "", why_not=str(error))
+    found = Comparison(name, f"{other.name} on {other.device}")
     remaining = iter(texts)
     while block := _prepare(embedder, list(islice(remaining, BLOCK)), found.texts):
         apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoised, block).vectors)
@@ -101,7 +101,7 @@ def sample_texts(bundle: Bundle) -> Iterator[str]:
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
     if bundle.memoised.memo is not None:
         known += bundle.memoised.memo.decoded(bundle.vocabulary)[0]
-    golden = [one.text for one in bundle.manifest.golden]
+    golden = [text.text for text in bundle.manifest.golden]
     yield from golden
     for _ in range(SAMPLE - len(golden)):
         length = int(chosen.paretovariate(1.2) * 4)

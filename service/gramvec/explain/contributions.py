@@ -173,33 +173,33 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     weights = None if embedder.manifest.graph.beyond_rows else weights_of(embedder.bundle)
     raw = embedder.raw(texts)
     score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
-    one, other = (
+    source_sum, target_sum = (
         TextSum.by_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
         for text, vector in zip(texts, raw.vectors, strict=True)
     )
     left, right = (
         Side(text.text, text.located, text.contributions_with(against), text.coverage, text.unknown_row)
-        for text, against in ((one, other), (other, one))
+        for text, against in ((source_sum, target_sum), (target_sum, source_sum))
     )
-    total = float(one.whole @ other.whole)
+    total = float(source_sum.whole @ target_sum.whole)
     pairs = [
-        Contribution(left.feature(*one.occurrence(i)), right.feature(*other.occurrence(j)), contribution)
-        for i, j, contribution in largest_products(one.distinct, other.distinct, top_k)
+        Contribution(left.feature(*source_sum.occurrence(i)), right.feature(*target_sum.occurrence(j)), contribution)
+        for i, j, contribution in largest_products(source_sum.distinct, target_sum.distinct, top_k)
     ]
-    of_words = largest_products(one.of_words, other.of_words, top_k) if pairs else []
-    words = [WordPair(one.words[i], other.words[j], contribution) for i, j, contribution in of_words]
+    of_words = largest_products(source_sum.of_words, target_sum.of_words, top_k) if pairs else []
+    words = [WordPair(source_sum.words[i], target_sum.words[j], contribution) for i, j, contribution in of_words]
     rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
     return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
 
 
-def largest_products(one: Doubles, other: Doubles, k: int) -> list[tuple[int, int, float]]:
+def largest_products(left_rows: Doubles, right_rows: Doubles, k: int) -> list[tuple[int, int, float]]:
     """Return the k products of rows of float64[n, d] and float64[m, d] that are largest in size, as (i, j, product).
 
     Of equal products that of the first rows comes first. They are found in float32 and returned in float64.
     """
-    if not len(one) or not len(other):
+    if not len(left_rows) or not len(right_rows):
         return []
-    left, right = one.astype(np.float32), other.astype(np.float32).T
+    left, right = left_rows.astype(np.float32), right_rows.astype(np.float32).T
     width = right.shape[1]
     step = max(1, BLOCK // width)
     places, sizes = np.zeros(0, np.int64), np.zeros(0, np.float32)
@@ -211,6 +211,6 @@ def largest_products(one: Doubles, other: Doubles, k: int) -> list[tuple[int, in
         kept = np.sort(top_k(sizes, k))
         places, sizes = places[kept], sizes[kept]
     i, j = np.divmod(places, width)
-    contributions = np.add.reduce(one[i] * other[j], axis=1)
+    contributions = np.add.reduce(left_rows[i] * right_rows[j], axis=1)
     order = top_k(np.abs(contributions), k, places)
     return [(int(i[at]), int(j[at]), float(contributions[at])) for at in order]

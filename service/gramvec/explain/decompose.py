@@ -186,7 +186,7 @@ class WordPair(NamedTuple):
 
 def words_of(text: str) -> list[Word]:
     """Return the words of a text, at least one: the whole text if it is only white space."""
-    return [Word(one[0], *one.span()) for one in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
+    return [Word(match[0], *match.span()) for match in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
 
 
 def share_by_word(words: list[Word], first: Int64s, last: Int64s, rows: Doubles, of: Int64s, part: Doubles) -> Doubles:

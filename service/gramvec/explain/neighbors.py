@@ -76,7 +76,7 @@ def nearest_words_of(
             itself = texts[index].lower()
             allowed = known & np.array([word != itself for word in lowered])
             best[index].offer(scores[index], np.flatnonzero(allowed), block)
-    return [one.neighbors for one in best]
+    return [nearest.neighbors for nearest in best]
 
 
 def _blocks(embedder: Embedder, words: Iterable[str]) -> Iterator[list[str]]:
@@ -138,7 +138,7 @@ def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
     letters = ["", *map(chr, vocabulary.alphabet.tolist())]
     chars, starts = vocabulary.word_chars.tolist(), vocabulary.word_starts.tolist()
     for index in np.argsort(vocabulary.word_rows).tolist():
-        yield "".join(letters[one] for one in chars[starts[index] : starts[index + 1]])
+        yield "".join(letters[letter] for letter in chars[starts[index] : starts[index + 1]])
 
 
 class _Spelt:
@@ -148,7 +148,7 @@ class _Spelt:
         self._keys, self._letters, self._bits = keys, letters, bits
 
     def __getitem__(self, index: int) -> str:
-        return "".join(self._letters[one] for one in hashing.unpack(int(self._keys[index]), self._bits))
+        return "".join(self._letters[letter] for letter in hashing.unpack(int(self._keys[index]), self._bits))
 
 
 class _Best:
@@ -162,7 +162,7 @@ class _Best:
         order = chosen[np.argsort(-scores[chosen], kind="stable")[: self._k]]
         offered = [Neighbor(texts[index], float(scores[index])) for index in order.tolist()]
         # Stable: what was there before comes first.
-        merged = sorted(dict.fromkeys([*self.neighbors, *offered]), key=lambda one: -one.score)
+        merged = sorted(dict.fromkeys([*self.neighbors, *offered]), key=lambda neighbor: -neighbor.score)
         self.neighbors = merged[: self._k]
 
 

@@ -174,7 +174,7 @@ class TokenFeaturizer(Featurizer):
             cut = [text[: spec.max_characters] for text in texts]
             if chunks is None:
                 encodings = self.vocabulary.tokenizer.encode_batch_fast(cut, add_special_tokens=False)
-                parts = [np.array(one.ids, np.int32).tobytes() for one in encodings]
+                parts = [np.array(encoding.ids, np.int32).tobytes() for encoding in encodings]
             else:
                 parts = [*map(chunks.tokens, cut)]
         except _NOT_FAILURES:
@@ -209,7 +209,7 @@ class _ChunkMemo(dict[str, Any]):
         self._x = self._pieces("x")
         added = vocabulary.tokenizer.get_added_tokens_decoder()
         # Its id does not tell an unknown piece from an unknown token that a text spells out.
-        spelt = [one.content for row, one in added.items() if row == vocabulary.unknown]
+        spelt = [token.content for row, token in added.items() if row == vocabulary.unknown]
         self._added, self._unknown = added.keys() - {vocabulary.unknown}, [*spelt, *map(self._normalize, spelt)]
 
     def tokens(self, text: str) -> bytes:
@@ -234,7 +234,9 @@ class _ChunkMemo(dict[str, Any]):
     def _stands_alone(self, chunk: str, ids: list[int]) -> bool:
         """Return True if the chunk holds no added token, and is cut into the same pieces at every place in a text."""
         normalized = self._normalize(chunk)
-        if not self._added.isdisjoint(ids) or any(one in text for one in self._unknown for text in (chunk, normalized)):
+        if not self._added.isdisjoint(ids) or any(
+            piece in text for piece in self._unknown for text in (chunk, normalized)
+        ):
             return False
         # Normalizers read ASCII a character at a time: one word stays one.
         if chunk.isascii() and normalized.split() == [normalized] and "\u2581" not in normalized:
@@ -263,7 +265,7 @@ def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
     _check_parts("normalizer", _parts(values.get("normalizer"), "normalizers"), NORMALIZERS)
     _check_parts("pre_tokenizer", _parts(values.get("pre_tokenizer"), "pretokenizers"), PRE_TOKENIZERS)
     _check_model(model)
-    added = [one["content"] for one in values.get("added_tokens") or []]
+    added = [token["content"] for token in values.get("added_tokens") or []]
     _check_pieces("added tokens", added, MAX_ADDED_CHARACTERS)
     if not all(added):
         raise ValueError("an added token is empty")
@@ -274,7 +276,7 @@ def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
 def _parts(part: Any, inner: str, depth: int = DEEPEST_SEQUENCE) -> list[Any]:
     """Return the components of a normalizer or pre-tokenizer in their order, without the sequences that they are in."""
     if depth and isinstance(part, dict) and part.get("type") == "Sequence":
-        return [found for one in part[inner] for found in _parts(one, inner, depth - 1)]
+        return [found for component in part[inner] for found in _parts(component, inner, depth - 1)]
     return [] if part is None else [part]
 
 
@@ -307,7 +309,7 @@ def _longest_of_map(name: str, part: dict[str, Any]) -> int:
     replacements = blob[4 + int.from_bytes(blob[:4], "little") :].split(b"\0")
     if max(map(len, replacements)) > LONGEST_REPLACEMENT:
         raise ValueError(f"{name} writes more than {LONGEST_REPLACEMENT} bytes in place of a character")
-    return max(1, *(len(one.decode(errors="replace")) for one in replacements))
+    return max(1, *(len(replacement.decode(errors="replace")) for replacement in replacements))
 
 
 def _lengthening(parts: list[Any]) -> int:
@@ -324,7 +326,9 @@ def _lengthening(parts: list[Any]) -> int:
             matches.update({*replaced.lower()} - {" "})
         elif part.get("pattern"):
             written.append(content.lower())
-    most = max(matches.values(), default=0) + sum(max((matches[one] for one in text), default=0) for text in written)
+    most = max(matches.values(), default=0) + sum(
+        max((matches[character] for character in text), default=0) for text in written
+    )
     return 1 + 2 * most
 
 
@@ -341,14 +345,14 @@ def _check_model(model: dict[str, Any]) -> None:
         if not isinstance(affix, str) or len(affix.encode()) > LONGEST_AFFIX:
             raise ValueError(f"{name} is not a text of at most {LONGEST_AFFIX} bytes")
     vocabulary = model.get("vocab")
-    pieces = [one[0] for one in vocabulary] if isinstance(vocabulary, list) else [*(vocabulary or {})]
+    pieces = [piece[0] for piece in vocabulary] if isinstance(vocabulary, list) else [*(vocabulary or {})]
     if not pieces:
         raise ValueError("its vocabulary is empty")
     _check_pieces("vocabulary", pieces, MAX_PIECE_CHARACTERS)
 
 
 def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
-    if not all(isinstance(one, str) and len(one) <= LONGEST_PIECE for one in pieces):
+    if not all(isinstance(piece, str) and len(piece) <= LONGEST_PIECE for piece in pieces):
         raise ValueError(f"its {name} are not pieces of at most {LONGEST_PIECE} characters")
     if sum(map(len, pieces)) > most:
         raise ValueError(f"its {name} have over {most} characters together")
@@ -365,11 +369,15 @@ def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each
     once, twice, apart = ([piece for piece, _ in cut(normalize(text))] for text in ("x", "x x", "x  x"))
     # What spans a space and other characters: a token, or a pattern.
     patterns = [part.get("pattern") or {} for part in normalizers]
-    spelt = [normalize(one.content) if one.normalized else one.content for one in added]
-    spelt += [found for one in patterns if (found := one.get("String", "")).strip(" ")]
-    if twice != 2 * once or any(" " in one for one in spelt) or any("|" in one.get("Regex", "") for one in patterns):
+    spelt = [normalize(token.content) if token.normalized else token.content for token in added]
+    spelt += [found for pattern in patterns if (found := pattern.get("String", "")).strip(" ")]
+    if (
+        twice != 2 * once
+        or any(" " in piece for piece in spelt)
+        or any("|" in pattern.get("Regex", "") for pattern in patterns)
+    ):
         return None
     plain = _LOCAL.issuperset(part["type"] for part in normalizers) and not any(
-        one.lstrip or one.rstrip or not one.content.isascii() for one in added
+        token.lstrip or token.rstrip or not token.content.isascii() for token in added
     )
     return "each" if plain and apart == twice else "some"

@@ -92,8 +92,8 @@ def import_static(
             graph = write_graph(folder, table=table, bias=None, pooling="mean", activation="linear", precision=chosen)
             with closing(OnnxRuntime(folder / GRAPH, table.shape[1])) as runtime:
                 golden = make_golden(runtime.run, featurizer, featurizer, (*GOLDEN_TEXTS, "again and again " * 400))
-            exact = np.array([table[np.array(one.ids, int)].sum(axis=0) for one in golden])
-            cosines = np.sum(unit(exact) * unit(np.array([one.vector for one in golden], np.float32)), axis=1)
+            exact = np.array([table[np.array(text.ids, int)].sum(axis=0) for text in golden])
+            cosines = np.sum(unit(exact) * unit(np.array([text.vector for text in golden], np.float32)), axis=1)
             if (loss := max(0.0, 1 - float(cosines[exact.any(axis=1)].min(initial=1)))) <= MAX_LOSS:
                 break
         (folder / CARD).write_text(
@@ -151,7 +151,7 @@ def settings_of(folder: Folder) -> tuple[dict[str, Any] | None, str]:
 def _static_module(folder: Folder) -> str:
     """Return the folder of the StaticEmbedding in modules.json, with a slash; only unit length may follow it."""
     path, modules = folder.path / MODULES, _json(folder, MODULES, list)
-    kinds = [str(one.get("type", "")).rpartition(".")[2] if isinstance(one, dict) else "" for one in modules]
+    kinds = [str(module.get("type", "")).rpartition(".")[2] if isinstance(module, dict) else "" for module in modules]
     if kinds not in (["StaticEmbedding"], ["StaticEmbedding", "Normalize"]):
         raise BundleError(f"{path}: not a StaticEmbedding, and Normalize after it; {REMEDY}")
     inner = modules[0].get("path", "")

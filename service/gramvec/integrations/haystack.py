@@ -49,5 +49,7 @@ class HaystackDocumentEmbedder(_Embedder):
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """Return the documents with vectors of their content; a missing content counts as an empty text."""
-        vectors = lists_of(self.model, [one.content or "" for one in documents], self.dimensions)
-        return {"documents": [replace(one, embedding=row) for one, row in zip(documents, vectors, strict=True)]}
+        vectors = lists_of(self.model, [document.content or "" for document in documents], self.dimensions)
+        return {
+            "documents": [replace(document, embedding=row) for document, row in zip(documents, vectors, strict=True)]
+        }

@@ -34,7 +34,7 @@ def mteb_meta(model: ModelOrName = "gramvec-en") -> Any:
     embedder = open_model(model)
     if not isinstance(embedder, Embedder):
         raise InputError("MTEB needs a model's digest and size; give a name, a folder or an Embedder", field="model")
-    size = sum(one.stat().st_size for one in embedder.bundle.path.iterdir() if one.is_file())
+    size = sum(file.stat().st_size for file in embedder.bundle.path.iterdir() if file.is_file())
     parameters = embedder.manifest.rows * embedder.dimension
     return ModelMeta(
         loader=_load,

@@ -56,11 +56,11 @@ def _ngrams(folded: str) -> str:
 def word_ngrams(text: str) -> str:
     """Return the n-grams of the words and runs of a folded text, with spaces between."""
     found: list[str] = []
-    for one in words_and_runs(text):
-        if is_unspaced(one[0]):
-            found += (one[at : at + n] for at in range(len(one)) for n in ORDERS_UNSPACED if at + n <= len(one))
+    for run in words_and_runs(text):
+        if is_unspaced(run[0]):
+            found += (run[at : at + n] for at in range(len(run)) for n in ORDERS_UNSPACED if at + n <= len(run))
         else:
-            edged = f"{EDGE}{one}{EDGE}"
+            edged = f"{EDGE}{run}{EDGE}"
             found += (edged[at : at + ORDER] for at in range(max(len(edged) - ORDER, 0) + 1))
     return " ".join(found)
 
@@ -86,8 +86,8 @@ class Collection:
     def __init__(self, texts: Sequence[str]) -> None:
         held = [_occurring(tokens(text)) for text in texts]
         self.size = len(held)
-        self.holding = Counter(name for one in held for name in one)
-        self.length = max(sum(one.total() for one in held) / max(len(held), 1), 1e-9)
+        self.holding = Counter(name for names in held for name in names)
+        self.length = max(sum(counts.total() for counts in held) / max(len(held), 1), 1e-9)
 
 
 def letter_scores(
@@ -107,7 +107,7 @@ def letter_scores(
     Returns:
         float64[n], from 0, where a text shares no n-gram with the query, to below 2.2.
     """
-    both = [_scores(_occurring(_ngrams(one)), texts, collection, shipped) for one in readings(query)]
+    both = [_scores(_occurring(_ngrams(reading)), texts, collection, shipped) for reading in readings(query)]
     return np.asarray(np.max(both, axis=0))
 
 
@@ -149,7 +149,10 @@ def shipped_shares(names: Sequence[str], sketch: LexicalSketch) -> NDArray[np.fl
         return None
     known = np.array([len(name) >= TRIGRAM for name in names])
     points = [
-        [ord(" ") if one == EDGE else ord(one) for one in (name[:TRIGRAM] + name[-TRIGRAM:]).rjust(2 * TRIGRAM, EDGE)]
+        [
+            ord(" ") if letter == EDGE else ord(letter)
+            for letter in (name[:TRIGRAM] + name[-TRIGRAM:]).rjust(2 * TRIGRAM, EDGE)
+        ]
         for name in names
     ]
     letters = sketch.letter(np.array(points, np.uint32)).reshape(-1, TRIGRAM)
@@ -173,7 +176,7 @@ class SharedNgrams(NamedTuple):
 
 
 def _count_shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
-    points = np.array([[ord(one) for one in name.ljust(ORDER, "\0")] for name in names], np.uint32)
+    points = np.array([[ord(letter) for letter in name.ljust(ORDER, "\0")] for name in names], np.uint32)
     hashes = ngram_hashes(points)
     order = np.argsort(hashes)
     hashes = hashes[order]

@@ -87,7 +87,7 @@ def rival_figures(left: Int64s, right: Int64s, alike: Floats) -> Floats:
 def one_table_rivals(left: Int64s, right: Int64s, alike: Floats) -> Floats:
     """Return `rival_figures` where both rows are of one table and each pair is given once."""
     both = _rank_and_lead(np.append(left, right), np.append(alike, alike))
-    ranks, leads = (one.reshape(2, -1) for one in both)
+    ranks, leads = (values.reshape(2, -1) for values in both)
     return _of_both(ranks, leads)
 
 

@@ -27,40 +27,40 @@ EQUAL = 17
 _NO_VALUE = math.nan
 
 
-def edits(one: str, other: str) -> int:
+def edits(first: str, second: str) -> int:
     """Return the edits between two strings: letters more, less, others, or two neighbors swapped (not edited again)."""
     before: list[int] = []
-    last = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
+    last = list(range(len(second) + 1))
+    for i, a in enumerate(first, start=1):
         row = [i]
-        for j, b in enumerate(other, start=1):
+        for j, b in enumerate(second, start=1):
             cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+            if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
         before, last = last, row
     return last[-1]
 
 
-def ratio(one: str, other: str) -> float:
+def ratio(first: str, second: str) -> float:
     """Return 1 less the share of the longer string that is edited."""
-    longer = max(len(one), len(other))
-    return 1.0 - edits(one, other) / longer if longer else 0.0
+    longer = max(len(first), len(second))
+    return 1.0 - edits(first, second) / longer if longer else 0.0
 
 
-def token_likeness(one: str, other: str) -> float:
+def token_likeness(first: str, second: str) -> float:
     """Return how alike two runs of letters are, 0 to 1."""
-    one, other = sorted((one, other), key=len)
-    n, m = len(one), len(other)
-    found = ratio(one, other) if m <= LONGEST_COMPARED and m - n <= (1 - NEAR_TOKEN) * m + 1e-9 else 0.0
-    if one[0] != other[0]:
+    first, second = sorted((first, second), key=len)
+    n, m = len(first), len(second)
+    found = ratio(first, second) if m <= LONGEST_COMPARED and m - n <= (1 - NEAR_TOKEN) * m + 1e-9 else 0.0
+    if first[0] != second[0]:
         return found
     if n == 1:
         return max(found, INITIAL)
-    letters = iter(other)
-    if not all(letter in letters for letter in one):
+    letters = iter(second)
+    if not all(letter in letters for letter in first):
         return found
-    if n >= 3 and other.startswith(one):
+    if n >= 3 and second.startswith(first):
         return max(found, BEGINNING)
     return max(found, SHORTENED) if n <= 4 and m >= n + 2 else found
 
@@ -144,28 +144,28 @@ class _Side:
 
 @dataclass
 class _Alignment:
-    one: _Side
-    other: _Side
+    first: _Side
+    second: _Side
     soft: int = 0
     common: int = 0
     nearest_number: float = _NO_VALUE
 
     def share(self) -> float:
-        one, other = self.one, self.other
-        return _share(one.equal + one.soft + other.equal + other.soft, one.weight + other.weight)
+        first, second = self.first, self.second
+        return _share(first.equal + first.soft + second.equal + second.soft, first.weight + second.weight)
 
 
-def _aligned(one: _Side, other: _Side) -> _Alignment:
-    found = _Alignment(one, other)
-    lefts, rights = ({side.value(at): at for at in side.different()} for side in (one, other))
+def _aligned(first: _Side, second: _Side) -> _Alignment:
+    found = _Alignment(first, second)
+    lefts, rights = ({side.value(at): at for at in side.different()} for side in (first, second))
     for value in sorted(lefts.keys() | rights.keys()):
         if value in lefts and value in rights:
-            if one.kind(lefts[value]) != ZEROS:
-                one.count(lefts[value], equal=True)
-                other.count(rights[value], equal=True)
-                found.common += one.kind(lefts[value]) == DIGITS
+            if first.kind(lefts[value]) != ZEROS:
+                first.count(lefts[value], equal=True)
+                second.count(rights[value], equal=True)
+                found.common += first.kind(lefts[value]) == DIGITS
             continue
-        side, at = (one, lefts[value]) if value in lefts else (other, rights[value])
+        side, at = (first, lefts[value]) if value in lefts else (second, rights[value])
         if side.kind(at) != ZEROS:
             side.count(at, equal=False)
         side.leave(at)
@@ -175,29 +175,30 @@ def _aligned(one: _Side, other: _Side) -> _Alignment:
 
 
 def _align_numbers(found: _Alignment) -> None:
-    one, other = found.one, found.other
-    if not one.numbers or not other.numbers:
+    first, second = found.first, found.second
+    if not first.numbers or not second.numbers:
         return
     # In order of the text from here on, as the loops in C have them.
-    text, against = one.left_digits(), other.left_digits()
+    text, against = first.left_digits(), second.left_digits()
     if text and text == against:
         found.common += 1
-        one.take_digits()
-        other.take_digits()
+        first.take_digits()
+        second.take_digits()
         return
     ratios = [
-        ratio(one.text(a), other.text(b)) for a in one.digits for b in other.digits
-        if one.kind(a) == other.kind(b) == DIGITS and max(len(one.text(a)), len(other.text(b))) <= LONGEST_COMPARED
+        ratio(first.text(a), second.text(b)) for a in first.digits for b in second.digits
+        if first.kind(a) == second.kind(b) == DIGITS
+        and max(len(first.text(a)), len(second.text(b))) <= LONGEST_COMPARED
     ]  # fmt: skip
     found.nearest_number = max(ratios, default=_NO_VALUE)
 
 
 def _align_letters(found: _Alignment) -> None:
-    one, other = found.one, found.other
+    first, second = found.first, found.second
     near = {
-        (i, j): np.float32(token_likeness(one.text(a), other.text(b)))
-        for i, a in enumerate(one.letters) for j, b in enumerate(other.letters)
-        if one.kind(a) == other.kind(b) == LETTERS
+        (i, j): np.float32(token_likeness(first.text(a), second.text(b)))
+        for i, a in enumerate(first.letters) for j, b in enumerate(second.letters)
+        if first.kind(a) == second.kind(b) == LETTERS
     }  # fmt: skip
     near = {pair: value for pair, value in near.items() if value > np.float32(NEAR_TOKEN) - np.float32(1e-6)}
     lefts: set[int] = set()
@@ -208,13 +209,13 @@ def _align_letters(found: _Alignment) -> None:
         lefts.add(i)
         rights.add(j)
         value = float(near[i, j])
-        one.soft += value * one.heaviness(one.letters[i])
-        other.soft += value * other.heaviness(other.letters[j])
-        one.left -= 1
-        other.left -= 1
+        first.soft += value * first.heaviness(first.letters[i])
+        second.soft += value * second.heaviness(second.letters[j])
+        first.left -= 1
+        second.left -= 1
         found.soft += 1
-    one.weigh_left(lefts)
-    other.weigh_left(rights)
+    first.weigh_left(lefts)
+    second.weigh_left(rights)
 
 
 def token_text(known: PairVocabulary, token: int) -> str:
@@ -227,31 +228,34 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _alike(one: _Side, other: _Side) -> float:
+def _alike(first: _Side, second: _Side) -> float:
     texts = [
-        "".join(token_text(side.known, token) for token in side.tokens)[:LONGEST_COMPARED] for side in (one, other)
+        "".join(token_text(side.known, token) for token in side.tokens)[:LONGEST_COMPARED] for side in (first, second)
     ]
     return ratio(*texts)
 
 
-def _same(one: _Side, other: _Side) -> bool:
-    return [one.value(at) for at in range(len(one.tokens))] == [other.value(at) for at in range(len(other.tokens))]
+def _same(first: _Side, second: _Side) -> bool:
+    return [first.value(at) for at in range(len(first.tokens))] == [
+        second.value(at) for at in range(len(second.tokens))
+    ]
 
 
-def _text_figures(one: _Side, other: _Side) -> list[float]:
-    found = _aligned(one, other)
-    heaviest = one.known.heaviest
-    mean = (one.equal + one.soft + other.equal + other.soft) / 2
-    equal = sorted(_share(side.equal, side.weight) for side in (one, other))
-    left = sorted(side.weight - side.equal - side.soft for side in (one, other))
-    heavy = sorted(side.heaviest for side in (one, other))
+def _text_figures(first: _Side, second: _Side) -> list[float]:
+    found = _aligned(first, second)
+    heaviest = first.known.heaviest
+    mean = (first.equal + first.soft + second.equal + second.soft) / 2
+    equal = sorted(_share(side.equal, side.weight) for side in (first, second))
+    left = sorted(side.weight - side.equal - side.soft for side in (first, second))
+    heavy = sorted(side.heaviest for side in (first, second))
     counts = [
-        sorted(both) for both in ((one.left, other.left), (one.compared, other.compared), (one.numbers, other.numbers))
+        sorted(both)
+        for both in ((first.left, second.left), (first.compared, second.compared), (first.numbers, second.numbers))
     ]
     return [
-        found.share(), min(_share(mean, min(one.weight, other.weight)), 1.0), *equal,
+        found.share(), min(_share(mean, min(first.weight, second.weight)), 1.0), *equal,
         *(value / heaviest for value in left), *(value / heaviest for value in heavy), *counts[0],
-        found.soft, *counts[1], found.common, *counts[2], found.nearest_number, 0.0, _alike(one, other),
+        found.soft, *counts[1], found.common, *counts[2], found.nearest_number, 0.0, _alike(first, second),
     ]  # fmt: skip
 
 
@@ -259,12 +263,12 @@ def _column_figures(pairs: Sequence[tuple[_Side, _Side]]) -> list[float]:
     if len(pairs) < 2:
         return [_NO_VALUE] * 6
     near, equal = [], 0
-    for one, other in pairs:
-        if one.tokens and other.tokens:
-            same = _same(one, other)
+    for first, second in pairs:
+        if first.tokens and second.tokens:
+            same = _same(first, second)
             equal += same
-            near.append(1.0 if same else max(_aligned(one, other).share(), _alike(one, other)))
-    filled = _share(len(near), sum(bool(one.tokens or other.tokens) for one, other in pairs))
+            near.append(1.0 if same else max(_aligned(first, second).share(), _alike(first, second)))
+    filled = _share(len(near), sum(bool(first.tokens or second.tokens) for first, second in pairs))
     if not near:
         return [_NO_VALUE] * 4 + [filled, _NO_VALUE]
     low = sum(value < LOW_COLUMN for value in near)
@@ -290,8 +294,8 @@ def pair_figures(tokens: Tokens, left: Int64s, right: Int64s) -> Floats:
         return _Side(known, rows.tokens[whole].tolist(), rows.together[whole].tolist()), parts
 
     made = []
-    for one, other in zip(left.tolist(), right.tolist(), strict=True):
-        (a, of_a), (b, of_b) = sides(0, one), sides(-1, other)
+    for first, second in zip(left.tolist(), right.tolist(), strict=True):
+        (a, of_a), (b, of_b) = sides(0, first), sides(-1, second)
         equal = bool(a.tokens) and _same(a, b)
         filled = [bool(x.tokens and y.tokens) for x, y in zip(of_a, of_b, strict=True)]
         if any(filled):

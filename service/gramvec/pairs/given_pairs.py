@@ -40,6 +40,6 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
         figures = pair_figures(tokens, rows, rows)
         scores = two_table_model().probabilities(figures, no_rivals(len(rows)))
-        filled = [np.diff(one.bounds[:: tokens.columns])[rows] > 0 for one in tokens.tables]
+        filled = [np.diff(table.bounds[:: tokens.columns])[rows] > 0 for table in tokens.tables]
         found.append(np.where(filled[0] & filled[1], scores, np.float32(0)))
     return np.concatenate(found)

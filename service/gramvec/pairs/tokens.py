@@ -101,7 +101,7 @@ def _read(columns: Sequence[Sequence[str]], known: dict[str, int]) -> tuple[Int6
     for row in zip(*columns, strict=True):
         for text in row:
             found = find(text) or (_SYMBOLS.findall(text) if text else [])
-            tokens += [number(one, len(known)) for one in found]
+            tokens += [number(token, len(known)) for token in found]
             counts.append(len(found))
     return np.append(0, np.cumsum(np.array(counts, np.int64))), np.array(tokens, np.int32)
 
@@ -129,8 +129,8 @@ def _sorted(bounds: Int64s, tokens: Int32s, values: Int32s, columns: int) -> Tok
 
 def _vocabulary(known: dict[str, int], values: Int32s, tables: Sequence[TokenRows], columns: int) -> PairVocabulary:
     names = list(known)
-    kinds = np.array([_kind(one) for one in names], np.uint8)
-    lengths = np.array([len(one) for one in names], np.int64)
+    kinds = np.array([_kind(name) for name in names], np.uint8)
+    lengths = np.array([len(name) for name in names], np.int64)
     characters = np.frombuffer("".join(names).encode("utf-32-le", "surrogatepass"), np.uint32)
     starts = np.append(0, np.cumsum(lengths)).astype(np.int32)
     held = np.zeros(len(names), np.int64)
@@ -139,9 +139,9 @@ def _vocabulary(known: dict[str, int], values: Int32s, tables: Sequence[TokenRow
         # A token counts once in each row.
         number = (len(table.bounds) - 1) // columns
         row = np.repeat(np.arange(number), np.diff(table.bounds[::columns]))
-        one = values[table.tokens[table.together + table.bounds[row * columns]]]
-        first = (np.diff(one, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
-        held += np.bincount(one[first], minlength=len(names))
+        values_of_row = values[table.tokens[table.together + table.bounds[row * columns]]]
+        first = (np.diff(values_of_row, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 0)
+        held += np.bincount(values_of_row[first], minlength=len(names))
         rows += number
     background = BACKGROUND_TEXTS if tables else ONLY_BACKGROUND_TEXTS
     often = held + background * shares_of(names)

@@ -78,9 +78,9 @@ def trees_of(record: Mapping[str, Any]) -> Trees:
     """Return the trees of a record of JSON."""
     types = {"cut": np.float64, "value": np.float64, "missing": np.uint8}
     arrays = {
-        one.name: np.array(record[one.name], types.get(one.name, np.int32))
-        for one in fields(Trees)
-        if one.name != "base"
+        field.name: np.array(record[field.name], types.get(field.name, np.int32))
+        for field in fields(Trees)
+        if field.name != "base"
     }
     return Trees(float(record["base"]), **arrays)
 
@@ -89,7 +89,7 @@ def trees_of_scikit_learn(fitted: Any) -> Trees:
     """Return the trees of a fitted HistGradientBoostingClassifier of two classes."""
     # scikit-learn has no public way to a boosted tree's nodes; whoever calls this compares the probabilities.
     nodes = [trees[0].nodes for trees in fitted._predictors]
-    sizes = [len(one) for one in nodes]
+    sizes = [len(tree) for tree in nodes]
     starts = np.append(0, np.cumsum(sizes)).astype(np.int32)
     joined, first = np.concatenate(nodes), np.repeat(starts[:-1], sizes)
     leaf = joined["is_leaf"].astype(bool)

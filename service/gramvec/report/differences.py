@@ -35,8 +35,8 @@ def mark_differences(left: str, right: str) -> tuple[list[Segment], list[Segment
     Returns:
         The segments of both texts, in order. Their texts joined are the texts, as far as these are shown.
     """
-    one, other = _shorten(left), _shorten(right)
-    a, b = _TOKEN.findall(one), _TOKEN.findall(other)
+    left_text, right_text = _shorten(left), _shorten(right)
+    a, b = _TOKEN.findall(left_text), _TOKEN.findall(right_text)
     left_segments: list[Segment] = []
     right_segments: list[Segment] = []
     matcher = SequenceMatcher(None, [_fold(token) for token in a], [_fold(token) for token in b], autojunk=False)
@@ -64,7 +64,7 @@ def _mark_tokens(a: list[str], b: list[str]) -> tuple[list[Segment], list[Segmen
     words_a = [token for token in a if token.isalpha()]
     words_b = [token for token in b if token.isalpha()]
     if len(words_a) == len(words_b):
-        partners = [_mark_letters(one, other) for one, other in zip(words_a, words_b, strict=True)]
+        partners = [_mark_letters(a_word, b_word) for a_word, b_word in zip(words_a, words_b, strict=True)]
         in_left, in_right = iter([pair[0] for pair in partners]), iter([pair[1] for pair in partners])
         return (
             [part for token in a for part in (next(in_left) if token.isalpha() else [_whole(token)])],
@@ -79,17 +79,21 @@ def _whole(token: str) -> Segment:
     return Segment(token, "number" if token.isdigit() else "word")
 
 
-def _mark_letters(one: str, other: str) -> tuple[list[Segment], list[Segment]]:
-    matcher = SequenceMatcher(None, one.casefold(), other.casefold(), autojunk=False)
+def _mark_letters(left_text: str, right_text: str) -> tuple[list[Segment], list[Segment]]:
+    matcher = SequenceMatcher(None, left_text.casefold(), right_text.casefold(), autojunk=False)
     # Folding may change a word's length; then its letters have no places of their own.
-    if len(one.casefold()) != len(one) or len(other.casefold()) != len(other) or matcher.ratio() < MIN_ALIKE:
-        return [Segment(one, "word")], [Segment(other, "word")]
+    if (
+        len(left_text.casefold()) != len(left_text)
+        or len(right_text.casefold()) != len(right_text)
+        or matcher.ratio() < MIN_ALIKE
+    ):
+        return [Segment(left_text, "word")], [Segment(right_text, "word")]
     left: list[Segment] = []
     right: list[Segment] = []
     for tag, a_from, a_to, b_from, b_to in matcher.get_opcodes():
         kind: SegmentKind = "same" if tag == "equal" else "letters"
-        left.append(Segment(one[a_from:a_to], kind))
-        right.append(Segment(other[b_from:b_to], kind))
+        left.append(Segment(left_text[a_from:a_to], kind))
+        right.append(Segment(right_text[b_from:b_to], kind))
     return left, right
 
 

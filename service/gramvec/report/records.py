@@ -140,7 +140,7 @@ class Calibration:
         places = np.clip((values * bins).astype(np.int64), 0, bins - 1)
         filled = [np.flatnonzero(places == place) for place in range(bins)]
         found = [Bar(float(values[rows].mean()), float(truth[rows].mean()), len(rows)) for rows in filled if len(rows)]
-        error = sum(abs(one.score - one.right) * one.count for one in found) / max(1, len(values))
+        error = sum(abs(bar.score - bar.right) * bar.count for bar in found) / max(1, len(values))
         return cls(found, float(error))
 
 

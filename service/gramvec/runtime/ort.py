@@ -192,7 +192,7 @@ class OnnxRuntime(Runtime):
             session = self._for_long_texts = self._for_long_texts or _check_graph(
                 cpu_session(import_onnxruntime(), self._graph), self._graph
             )
-        feed = {one.name: INPUTS[one.name](part) for one in session.get_inputs()}
+        feed = {node.name: INPUTS[node.name](part) for node in session.get_inputs()}
         try:
             with CALLS:
                 (vectors,) = session.run(["vectors"], feed, options)
@@ -397,7 +397,7 @@ def _calls_by_places(counts: Int64s) -> Iterator[tuple[int, int]]:
 
 
 def _check_graph(session: Any, graph: Path) -> Any:
-    outputs = {one.name for one in session.get_outputs()}
-    if "vectors" not in outputs or not {one.name for one in session.get_inputs()} <= set(INPUTS):
+    outputs = {output.name for output in session.get_outputs()}
+    if "vectors" not in outputs or not {node.name for node in session.get_inputs()} <= set(INPUTS):
         raise BundleError(f"{graph}: not a graph from {', '.join(INPUTS)} to vectors; export the model again")
     return session

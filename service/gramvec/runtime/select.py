@@ -128,8 +128,8 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
     Raises BackendError if the runtime fails.
     """
     golden = bundle.manifest.golden
-    expected = np.array([one.vector for one in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
-    found = runtime.embed(bundle.memoised, [one.text for one in golden]).vectors
+    expected = np.array([text.vector for text in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
+    found = runtime.embed(bundle.memoised, [text.text for text in golden]).vectors
     longest = golden[int(np.linalg.norm(expected, axis=1).argmax())].text if golden else "x"
     without = _difference_without_features(bundle, runtime, longest)
     return max(float(differences(found, expected).max(initial=0.0)), without)

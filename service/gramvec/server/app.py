@@ -89,8 +89,8 @@ def router(settings: Settings | None = None, embedder: Embedder | Sequence[Embed
         BundleError, InputError: as `create_app`.
     """
     made = APIRouter(lifespan=_lifespan(*_service(settings, embedder)))
-    for one in ROUTERS:
-        made.include_router(one)
+    for router in ROUTERS:
+        made.include_router(router)
     return made
 
 
@@ -132,21 +132,23 @@ class Application(FastAPI):
             telemetry=NO_TELEMETRY,
         )
         self._service = self.state.gramvec = service
-        for one in (*ROUTERS, pages.router):
-            self.include_router(one)
+        for router in (*ROUTERS, pages.router):
+            self.include_router(router)
         self.router.default = no_route
         self.add_exception_handler(GramvecError, answer_error)  # of a user's route; our routes have it anywhere
         if service.settings.cors_origins:
             self.add_middleware(
                 CORSMiddleware,
-                allow_origins=[one for one in service.settings.cors_origins if not one.endswith(ANY_PORT)],
+                allow_origins=[origin for origin in service.settings.cors_origins if not origin.endswith(ANY_PORT)],
                 allow_origin_regex=_origins_of_any_port(service.settings.cors_origins),
                 allow_methods=CORS_METHODS,
                 allow_headers=["*"],
                 expose_headers=CORS_RESPONSE_HEADERS,
                 max_age=CORS_MAX_AGE_SECONDS,
             )
-        routes = [route for one in (*ROUTERS, pages.router) for route in one.routes if isinstance(route, ModelRoute)]
+        routes = [
+            route for router in (*ROUTERS, pages.router) for route in router.routes if isinstance(route, ModelRoute)
+        ]
         self._hot = {route.path: route for route in routes if route.body is not None and not route.param_convertors}
         self._operations = {route.unique_id for route in routes}
         self._own_routes = [*self.router.routes]
@@ -175,7 +177,7 @@ class Application(FastAPI):
         """Return the middlewares around the router; from then on none is added (Starlette)."""
         stack = super().build_middleware_stack()
         # What patches the classes themselves has to see all requests.
-        patched = any(one.__call__.__globals__["__name__"] != one.__module__ for one in (Starlette, FastAPI))
+        patched = any(kind.__call__.__globals__["__name__"] != kind.__module__ for kind in (Starlette, FastAPI))
         limited = getattr(self, "max_body_size", None) is not None
         if not (self.user_middleware or patched or limited) and self.exception_handlers == self._own_handlers:
             self._plain_stack = stack
@@ -213,7 +215,9 @@ class Application(FastAPI):
 
 def _origins_of_any_port(origins: Sequence[str]) -> str | None:
     """Return a pattern of the origins that are given for any port; None if there are none."""
-    any_port = [re.escape(one.removesuffix(ANY_PORT)) + r"(:\d{1,5})?" for one in origins if one.endswith(ANY_PORT)]
+    any_port = [
+        re.escape(origin.removesuffix(ANY_PORT)) + r"(:\d{1,5})?" for origin in origins if origin.endswith(ANY_PORT)
+    ]
     return "|".join(any_port) or None
 
 

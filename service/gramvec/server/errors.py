@@ -220,12 +220,14 @@ def from_validation(
     In a body that was cut off (not `whole`) nothing counts as missing; the result is None if nothing else is wrong.
     """
     found = error.errors(include_url=False)
-    first = next((one for one in found if whole or one["type"] not in ("missing", "union_tag_not_found")), None)
+    first = next(
+        (problem for problem in found if whole or problem["type"] not in ("missing", "union_tag_not_found")), None
+    )
     if first is None:
         return None
     # For {"input": ...} it helps more to say that "input" is wrong than that "inputs" is missing.
     if first["type"] == "missing":
-        first = next((one for one in found if _nearest(one, known_fields) == path_of(first["loc"])), first)
+        first = next((problem for problem in found if _nearest(problem, known_fields) == path_of(first["loc"])), first)
     param = path_of(first["loc"]) or None
     path = param or "the body"
     kind = first["type"]

@@ -69,7 +69,7 @@ class ModelRoute(APIRoute):
         responses: Mapping[int | str, Any] | None = None,
         **options: Any,
     ) -> None:
-        described = {status: dict(one) for status, one in (responses or {}).items()}
+        described = {status: dict(response) for status, response in (responses or {}).items()}
         success = described.get(200, {})
         if "model" in success:
             options["response_model"] = success.pop("model")

@@ -191,8 +191,10 @@ def _complete(operation: dict[str, Any], path: str, name: str, schemas: Mapping[
     media = operation.get("requestBody", {}).get("content", {}).get(JSON)
     if media is not None:
         references = media["schema"].get("anyOf", [media["schema"]])
-        shown = [one for each in references for one in schemas[each["$ref"].rpartition("/")[2]].get("examples", ())]
-        media["examples"] = {f"example {number}": {"value": one} for number, one in enumerate(shown, 1)}
+        shown = [
+            example for each in references for example in schemas[each["$ref"].rpartition("/")[2]].get("examples", ())
+        ]
+        media["examples"] = {f"example {number}": {"value": example} for number, example in enumerate(shown, 1)}
 
 
 @lru_cache(1)

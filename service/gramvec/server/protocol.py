@@ -131,23 +131,23 @@ class Guard:
         if self._sweeping:
             loop.call_later(SWEEP_SECONDS, self._sweep, loop)
         now = loop.time()
-        for one in list(self.members):
-            one.sweep(now)
+        for connection in list(self.members):
+            connection.sweep(now)
 
     def drain(self) -> None:
         """Close each connection with its last answer."""
         self.draining = True
-        for one in self.members:
-            one.close_after_answer()
+        for connection in self.members:
+            connection.close_after_answer()
 
     @property
     def busy(self) -> bool:
         """Return True while a request is in flight."""
-        return any(one.in_flight for one in self.members)
+        return any(connection.in_flight for connection in self.members)
 
     def unsent_bytes(self) -> int:
         """Return the bytes of answers that clients have yet to take."""
-        return sum(one.unsent for one in self.members)
+        return sum(connection.unsent for connection in self.members)
 
 
 class GuardedTransport:

@@ -47,7 +47,7 @@ def holds_more(raw: bytes, most: int) -> bool:
 def _may_hold_more(raw: bytes, most: int) -> bool:
     found = 0
     for start in range(0, len(raw), _STEP):
-        found += sum(raw.count(one, start, start + _STEP) for one in (b",", b"[", b"{"))
+        found += sum(raw.count(character, start, start + _STEP) for character in (b",", b"[", b"{"))
         if found >= most:
             return True
     return False
@@ -64,15 +64,15 @@ def first_values(raw: bytes, most: int) -> bytes:
     begun = 0
     for number, token in enumerate(_token.finditer(raw)):
         start, end = token.span()
-        one = raw[start]
-        if one in _CLOSING:
-            open_ones.append(_CLOSING[one])
-        elif one in b"]}" and open_ones:
+        character = raw[start]
+        if character in _CLOSING:
+            open_ones.append(_CLOSING[character])
+        elif character in b"]}" and open_ones:
             open_ones.pop()
-        begun += one in b"[{,"
+        begun += character in b"[{,"
         # No JSON has this many strings and closing brackets for its values.
         if begun >= 2 * most or number > 8 * most:
-            return raw[: start if one == ord(",") else end] + b"".join(reversed(open_ones))
+            return raw[: start if character == ord(",") else end] + b"".join(reversed(open_ones))
     return raw
 
 
@@ -281,7 +281,7 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
     def texts(self) -> list[str]:
         """Return all texts in the order in which `path` counts them."""
         given = [self.input] if isinstance(self.input, str) else self.input
-        return [one if isinstance(one, str) else one.text for one in given]
+        return [item if isinstance(item, str) else item.text for item in given]
 
     def path(self, index: int) -> str:
         """Return the place of a text in the body."""

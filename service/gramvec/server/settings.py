@@ -50,10 +50,10 @@ def aliases_of(given: Sequence[str]) -> dict[str, str]:
         ValueError: one is not NAME=MODEL, names itself, or is given twice.
     """
     found: dict[str, str] = {}
-    for one in given:
-        alias, _, model = one.partition("=")
-        if not (alias and model) or not one.isprintable() or " " in one:
-            raise ValueError(f"{one!r}: is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
+    for text in given:
+        alias, _, model = text.partition("=")
+        if not (alias and model) or not text.isprintable() or " " in text:
+            raise ValueError(f"{text!r}: is not an alias; write NAME=MODEL, as in text-embedding-3-small=gramvec-en")
         if len(alias) > MAX_ALIAS_CHARACTERS:
             raise ValueError(f"an alias has {len(alias)} characters, the limit is {MAX_ALIAS_CHARACTERS}; shorten it")
         if alias == model:
@@ -67,8 +67,8 @@ def aliases_of(given: Sequence[str]) -> dict[str, str]:
 def parse_named_files(given: Sequence[str]) -> dict[str, Path]:
     """Return the file of each name, in order. Raises ValueError for what is not NAME=FILE, or a name given twice."""
     found: dict[str, Path] = {}
-    for one in given:
-        name, _, path = one.partition("=")
+    for text in given:
+        name, _, path = text.partition("=")
         if not name or not path:
             raise ValueError("must be NAME=FILE, as in things=things.index")
         if name in found:
@@ -80,9 +80,9 @@ def parse_named_files(given: Sequence[str]) -> dict[str, Path]:
 def token_files(given: Sequence[str]) -> dict[str, Path]:
     """Return the file of each model's name, or of OTHERS, in the given order. Raises ValueError."""
     found: dict[str, Path] = {}
-    for one in given:
-        name, path = one.split("=", 1) if "=" in one else (OTHERS, one)
-        if not path or one.startswith("="):
+    for text in given:
+        name, path = text.split("=", 1) if "=" in text else (OTHERS, text)
+        if not path or text.startswith("="):
             raise ValueError("must be FILE or NAME=FILE, as in cl100k_base.tiktoken")
         if name in found:
             raise ValueError(

@@ -40,7 +40,7 @@ def lower_case_pairs() -> tuple[tuple[int, int], ...]:
     """Return (code point, lower-case code point) for every code point that lower() changes."""
     # map() keeps a million calls out of Python's loop: 0.1 s instead of 0.5.
     lowered = zip(_characters(), map(str.lower, _characters()), strict=True)
-    return tuple((ord(one), ord(low[0])) for one, low in lowered if low[0] != one)
+    return tuple((ord(character), ord(low[0])) for character, low in lowered if low[0] != character)
 
 
 @lru_cache(maxsize=1)
@@ -108,7 +108,7 @@ class CharacterTable:
 # two places so far apart, so that most texts are looked at in a few places only.
 LONG_RUN = 128
 # Starters that decompose only into marks. Every other mark has the class of what it decomposes into.
-_OF_MARKS = {one: unicodedata.normalize("NFD", one) for one in "\u0f73\u0f75\u0f81"}
+_OF_MARKS = {mark: unicodedata.normalize("NFD", mark) for mark in "\u0f73\u0f75\u0f81"}
 
 _long_runs = re.compile(rb"[^\0]{%d,}" % (LONG_RUN + 1)).finditer
 
@@ -140,8 +140,8 @@ def _is_mark(character: str) -> bool:
 
 def _with_long_runs_ordered(text: str) -> str:
     """Return a canonically equivalent text whose long runs of marks are in canonical order."""
-    for one, marks in _OF_MARKS.items():
-        text = text.replace(one, marks)
+    for mark, marks in _OF_MARKS.items():
+        text = text.replace(mark, marks)
     classes = bytes(map(unicodedata.combining, text))
     pieces: list[str] = []
     done = 0

@@ -19,7 +19,7 @@ _PAIRS = (
     ("ɑɡıI1|0", "agilllO"),
     ("エニハロカタトーヘへり", "工二八口力夕卜一へヘリ"),
 )
-_LOOKS = {ord(one): other for written, seen in _PAIRS for one, other in zip(written, seen, strict=True)}
+_LOOKS = {ord(character): other for written, seen in _PAIRS for character, other in zip(written, seen, strict=True)}
 _PAIRS_OF_LETTERS = (("rn", "m"), ("vv", "w"))
 
 
@@ -50,8 +50,8 @@ def look_alike(source: str, target: str) -> bool:
 
 def differing(source: str, target: str) -> list[LookAlike]:
     """Return where two texts that look alike differ; nothing where they do not, or where their lengths differ."""
-    one, other = compose(source), compose(target)
-    if not look_alike(source, target) or len(one) != len(other):
+    source_text, target_text = compose(source), compose(target)
+    if not look_alike(source, target) or len(source_text) != len(target_text):
         return []
-    both = enumerate(zip(one, other, strict=True))
+    both = enumerate(zip(source_text, target_text, strict=True))
     return [LookAlike(at, a, b) for at, (a, b) in both if fold_letters(a) != fold_letters(b)]

@@ -85,7 +85,7 @@ def _once(character: str) -> str:
     if category == "Nd":
         return str(unicodedata.decimal(character))
     apart = unicodedata.normalize("NFKD", character)
-    marked = any(one in MARKS for one in apart)
+    marked = any(character in MARKS for character in apart)
     if category == "No" and "\u2044" in apart:
         return " " + apart.replace("\u2044", "/")  # 1½ is 1 1/2
     if marked and apart.startswith(" "):
@@ -139,7 +139,7 @@ def table(version: str, unassigned: Ranges) -> str:
         dropped = ranges_of(point for point, text in found.items() if not text)
         changed = [(point, text) for point, text in found.items() if text and text != chr(point)]
         lines += [f"[{section}]", *map(_spelt, dropped)]
-        lines += [" ".join(f"{one:04X}" for one in (point, *map(ord, text))) for point, text in changed]
+        lines += [" ".join(f"{number:04X}" for number in (point, *map(ord, text))) for point, text in changed]
     return "\n".join(lines) + "\n"
 
 

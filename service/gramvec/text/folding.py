@@ -83,7 +83,7 @@ def folds(section: str) -> Mapping[int, str]:
     for line in lines:
         point, *text = line.split(" ")
         if text:
-            found[int(point, 16)] = "".join(chr(int(one, 16)) for one in text)
+            found[int(point, 16)] = "".join(chr(int(number, 16)) for number in text)
         else:
             ends = [int(end, 16) for end in point.split("-")]
             found.update(dict.fromkeys(range(ends[0], ends[-1] + 1), ""))

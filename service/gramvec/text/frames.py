@@ -128,11 +128,11 @@ def rows_of(records: Any) -> Iterator[Any]:
 
 
 def _rows_of_columns(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if not columns or any(isinstance(one, str) or not hasattr(one, "__len__") for one in columns.values()):
+    if not columns or any(isinstance(column, str) or not hasattr(column, "__len__") for column in columns.values()):
         return iter([dict(columns)])  # one row
-    lists = {name: list_texts(one) for name, one in columns.items()}
-    if len({len(one) for one in lists.values()}) > 1:
-        sizes = ", ".join(f"{name!r} has {len(one):,}" for name, one in list(lists.items())[:20])
+    lists = {name: list_texts(column) for name, column in columns.items()}
+    if len({len(column) for column in lists.values()}) > 1:
+        sizes = ", ".join(f"{name!r} has {len(column):,}" for name, column in list(lists.items())[:20])
         raise InputError(f"records: the columns have different lengths ({sizes})", field="records")
     rows = zip(*lists.values(), strict=True)
     return (dict(zip(lists, map(_or_none, row), strict=True)) for row in rows)

@@ -22,8 +22,8 @@ WORD_PRIME = 0x100000001B3
 def pack(ids: Sequence[int], bits: int) -> int:
     """Return the key of an n-gram of these character ids."""
     key = 0
-    for one in ids:
-        key = key << bits | one
+    for symbol in ids:
+        key = key << bits | symbol
     return key
 
 

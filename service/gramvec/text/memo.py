@@ -116,7 +116,7 @@ class Memo:
         arrays: dict[str, NDArray[Any]] = {
             "meta": np.array([first, max(lengths, default=0), reach if edges else 0, len(keys)]),
             "starts": np.cumsum([0, *lengths]),
-            "chars": np.array([one for ids in coded for one in ids]),
+            "chars": np.array([symbol for ids in coded for symbol in ids]),
             "rows": np.arange(first, after),
             "edge_keys": np.array(keys, np.uint64),
             "edge_rows": np.arange(after, after + len(keys)),

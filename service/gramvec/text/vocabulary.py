@@ -149,7 +149,7 @@ class Vocabulary:
             "ngram_keys": np.array(keys, np.uint64),
             "ngram_rows": np.array([row for row, _ in ngrams]),
             "word_starts": np.cumsum([0, *lengths]),
-            "word_chars": np.array([one for word in coded_words for one in word]),
+            "word_chars": np.array([symbol for word in coded_words for symbol in word]),
             "word_rows": np.array([row for row, _ in words]),
             "counts": np.array([entry.count for entry in entries], np.uint64),
         }

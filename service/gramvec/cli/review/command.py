@@ -116,12 +116,12 @@ def review_command(
     ids = split_names("--id", id_column) if id_column else (None, None)
     given = _match_arguments(left, other)
     with closing(AnswersFile(labels, PairReview.columns)) as answers, Bars() as bars:
-        one, two = read_tables((left, other), formats, columns, blocks, ids, on_error)
+        left_table, right_table = read_tables((left, other), formats, columns, blocks, ids, on_error)
         tables = PairTables(
-            [Field(one.columns[a], two.columns[b], weight) for a, b, weight in columns],
+            [Field(left_table.columns[a], right_table.columns[b], weight) for a, b, weight in columns],
             [(a, b) for a, b, _ in columns],
-            (one.columns[blocks[0]], two.columns[blocks[1]]) if blocks else None,
-            (one.ids, two.ids),
+            (left_table.columns[blocks[0]], right_table.columns[blocks[1]]) if blocks else None,
+            (left_table.ids, right_table.ids),
             left.samefile(other),
         )
 
@@ -171,8 +171,8 @@ def _match_arguments(left: Path, right: Path) -> list[str]:
         if name in OWN or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
             continue
         value = context.params[name]
-        for one in [_write_column(*columns) for columns in value] if name == "on" else [value]:
-            arguments += [option.opts[0]] if isinstance(one, bool) else [option.opts[0], str(one)]
+        for argument in [_write_column(*columns) for columns in value] if name == "on" else [value]:
+            arguments += [option.opts[0]] if isinstance(argument, bool) else [option.opts[0], str(argument)]
     return arguments
 
 

@@ -110,7 +110,7 @@ class RequestQueue:
     @property
     def oldest(self) -> float | None:
         """The time at which the oldest request that is still wanted was submitted."""
-        return min((one.submitted for one in self._queue if not one.future.done()), default=None)
+        return min((request.submitted for request in self._queue if not request.future.done()), default=None)
 
     def cost_of(self, texts: Sequence[str], characters: int) -> int:
         """Estimate the cost of `texts`."""

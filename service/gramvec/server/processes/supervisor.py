@@ -215,7 +215,7 @@ class Supervisor(Multiprocess):
 
     def _replace(self, index: int, worker: Worker) -> None:
         now, could_start = time.monotonic(), worker.exitcode != STARTUP_FAILURE
-        none_left = all(one.exitcode is not None for one in self.processes)
+        none_left = all(process.exitcode is not None for process in self.processes)
         if worker.replaced_at is None:
             if not self._any_started:
                 self.failure = f"a worker could not start ({worker.ending}); the lines above say why"
@@ -242,13 +242,13 @@ class Supervisor(Multiprocess):
             elif not waiting and not self._reload_again:
                 log.info("reloaded: every worker")
         # What was started after the signal has read the files as they are.
-        waiting[:] = [one for one in waiting if one in self.processes and one.exitcode is None]
+        waiting[:] = [process for process in waiting if process in self.processes and process.exitcode is None]
         if self._reload_again and not (waiting and waiting[0].asked_to_reload is not None):
             # Those that have waited longest first, so that each has its turn however often a reload begins again.
-            rest = [one for one in self.processes if one not in waiting]
+            rest = [process for process in self.processes if process not in waiting]
             self._reload_again, waiting[:] = False, waiting + rest
-            for one in waiting:
-                one.asked_to_reload = None
+            for process in waiting:
+                process.asked_to_reload = None
         if waiting and waiting[0].started and waiting[0].asked_to_reload is None:
             waiting[0].reload()
 

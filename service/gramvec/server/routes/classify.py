@@ -71,7 +71,7 @@ class PredictRequest(OneOrManyBody, LenientBody):
 
     def texts(self) -> list[str]:
         """Return all texts in the order in which `path` counts them."""
-        return [one if isinstance(one, str) else one[0] for one in super().texts()]
+        return [item if isinstance(item, str) else item[0] for item in super().texts()]
 
     def path(self, index: int) -> str:
         """Return the place of a text in the body."""

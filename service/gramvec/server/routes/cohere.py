@@ -60,7 +60,7 @@ class CohereRequest(LenientBody):
             raise HttpError(422, "validation", "texts: give either texts or inputs", param="texts")
         if self.inputs is None:
             return cast(list[str], self.texts)
-        return [" ".join(part.text for part in one.content) for one in self.inputs]
+        return [" ".join(part.text for part in item.content) for item in self.inputs]
 
     def path(self, index: int) -> str:
         """Return the place of a text in the body."""

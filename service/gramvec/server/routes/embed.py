@@ -163,7 +163,7 @@ def choose_media_type(accept: str) -> str:
     weights: dict[str, float] = {}
     for part in accept.split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
-        if name == JSON and any(one.replace('"', "") == "encoding=base64" for one in parameters):
+        if name == JSON and any(parameter.replace('"', "") == "encoding=base64" for parameter in parameters):
             name = BASE64
         weights[name] = next((_weight(piece[2:]) for piece in parameters if piece.startswith("q=")), 1.0)
     fallback = weights.get("application/*", weights.get("*/*", 0.0))

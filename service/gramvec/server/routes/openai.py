@@ -162,8 +162,8 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     encoding = encodings.get(name if isinstance(name, str) else OTHERS, encodings.get(OTHERS))
     if encoding is None:
         raise _no_encoding(bool(service.encodings))
-    one = not isinstance(given[0], list)
-    lists = [given] if one else given
+    is_single = not isinstance(given[0], list)
+    lists = [given] if is_single else given
     request.check_count(len(lists))
     if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MAX_IDS:
         raise HttpError(413, "too_large", f"more than {MAX_IDS} token ids in one request; send fewer")
@@ -171,14 +171,14 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     most_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
     texts, since = [], 0
     for index, ids in enumerate(lists):
-        text = await _decode(ids, encoding, "input" if one else f"input[{index}]", most_bytes)
+        text = await _decode(ids, encoding, "input" if is_single else f"input[{index}]", most_bytes)
         request.reserve(len(text))
         texts.append(text.decode("utf-8", errors="replace"))
         since += len(ids)
         if since > PIECE_IDS:
             since = 0
             await asyncio.sleep(0)
-    return Document({**value, "input": texts[0] if one else texts})
+    return Document({**value, "input": texts[0] if is_single else texts})
 
 
 async def _decode(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
@@ -193,7 +193,7 @@ async def _decode(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> b
 
 def _begins_with_ids(given: list[Any]) -> bool:
     """Return True if the first item is an integer or a list that begins with one; empty lists are skipped."""
-    first = next((one for one in given if one != []), None)
+    first = next((item for item in given if item != []), None)
     if isinstance(first, list):
         first = first[0]
     return isinstance(first, int) and not isinstance(first, bool)

@@ -94,7 +94,7 @@ class RankRequest(LenientBody):
 
     def texts(self) -> list[str]:
         """Return the texts of the documents."""
-        return [one if isinstance(one, str) else one.text for one in self.documents]
+        return [document if isinstance(document, str) else document.text for document in self.documents]
 
     def path(self, index: int) -> str:
         """Return the place of a text in the body; the query is the first."""
@@ -232,7 +232,8 @@ async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool 
         counted = {"prompt_tokens": words, "total_tokens": words}
         if body.truncation is not None or body.top_k is not None:  # Voyage's client, which sends them always
             entries = [
-                {**one, "document": documents[one["index"]]} if body.return_documents else one for one in results
+                {**result, "document": documents[result["index"]]} if body.return_documents else result
+                for result in results
             ]
             return to_json({"object": "list", "data": entries, "model": served.embedder.name, "usage": counted})
         # Cohere's client wants an id; the request's own is in the header x-request-id.

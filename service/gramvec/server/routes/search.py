@@ -114,7 +114,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     served = service.admit(index.model)
     prepared = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     asked = [Demands(text) if body.literal else demands_of(text) for text in prepared]
-    texts = [one.text for one in asked]
+    texts = [query.text for query in asked]
     request.reserve(len(given) * k * ENTRY_BYTES)
     pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
     costs = [_cost(texts[piece], len(held), k, only) for piece in pieces]
@@ -169,8 +169,8 @@ class _Reading:
         self.results: list[list[dict[str, Any]]] = [[] for _ in found]
         self._left = [
             (at, address, score)
-            for at, one in enumerate(found)
-            for address, score in zip(*one, strict=True)
+            for at, hits in enumerate(found)
+            for address, score in zip(*hits, strict=True)
         ][::-1]  # fmt: skip
 
     @property

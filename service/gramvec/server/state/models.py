@@ -204,7 +204,7 @@ def reopen_models(
             found.append(new)
         check_names(found)
         check_aliases(settings, found)
-        return found, [_renew_attached(settings, one, found) for one in attached]
+        return found, [_renew_attached(settings, served, found) for served in attached]
     except BaseException:
         close_but(found, serving)
         raise
@@ -261,7 +261,7 @@ def _open_attached(settings: Settings, kind: Kind, name: str, path: Path, embedd
     for embedder in embedders:
         if kind.is_of(found.held, embedder):
             return replace(found, model=embedder.name)
-    names = ", ".join(f"{one.name} {one.digest[:12]}" for one in embedders)
+    names = ", ".join(f"{embedder.name} {embedder.digest[:12]}" for embedder in embedders)
     raise InputError(
         f"{path}: was made with {found.model[:100]!r} {found.model_digest[:12]}, and served here is {names}; "
         f"serve that model as well, or make the {kind.name} again"

@@ -116,8 +116,8 @@ class Service:
         self.models: Mapping[str, Served] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
         self.attached = attached
-        self.indexes = {one.name: one for one in attached if one.kind is INDEX}
-        self.heads = {one.name: one for one in attached if one.kind is HEAD}
+        self.indexes = {served.name: served for served in attached if served.kind is INDEX}
+        self.heads = {served.name: served for served in attached if served.kind is HEAD}
 
     def begin(self, process: Process | None = None) -> None:
         """Take up the service in this process, which may be another one than that which made it, or take it up again.
@@ -136,7 +136,7 @@ class Service:
 
     def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
         """Serve these from now on, the first model as the default. Names must differ."""
-        self._serve({one.name: self._served(one) for one in embedders}, attached)
+        self._serve({embedder.name: self._served(embedder) for embedder in embedders}, attached)
 
     def _served(self, embedder: Embedder) -> Served:
         batcher = Batcher(
@@ -229,7 +229,7 @@ class Service:
             raise unhealthy(self.last_words)
         self._swap(found, attached)
         made = effect((serving, before), (found, attached))
-        changed = [str(one["name"]) for some in made.values() for one in some if one["changed"]]
+        changed = [str(model["name"]) for some in made.values() for model in some if model["changed"]]
         log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
         return made
 
@@ -294,7 +294,7 @@ class Service:
         queues = {name: served.batcher for name, served in self.models.items()}
         self.metrics.publish(
             self.unready is None,
-            {name: (one.waiting, one.waiting_characters, one.oldest_seconds) for name, one in queues.items()},
+            {name: (queue.waiting, queue.waiting_characters, queue.oldest_seconds) for name, queue in queues.items()},
         )
 
     @property

@@ -68,7 +68,7 @@ class Encoding:
             try:
                 if not {*map(type, part)} <= {int} or min(part) < 0:
                     raise IndexError
-                parts.append(b"".join([self._tokens[one] for one in part]))
+                parts.append(b"".join([self._tokens[token_id] for token_id in part]))
             except (IndexError, TypeError):
                 raise UnknownId(start + self._first_unknown(part)) from None
             size += len(parts[-1])
@@ -82,8 +82,8 @@ class Encoding:
         known = range(len(self._tokens))
         return next(
             place
-            for place, one in enumerate(ids)
-            if type(one) is not int or one not in known or self._tokens[one] is None
+            for place, token_id in enumerate(ids)
+            if type(token_id) is not int or token_id not in known or self._tokens[token_id] is None
         )
 
 

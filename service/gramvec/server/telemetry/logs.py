@@ -70,10 +70,12 @@ def _traceback(record: logging.LogRecord) -> Iterator[str]:
     while error is not None and error not in chain:
         chain.append(error)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    for one in reversed(chain):
+    for cause in reversed(chain):
         yield "Traceback (most recent call last):"
-        yield from (line.rstrip("\n") for line in traceback.format_tb(one.__traceback__))
-        yield f"{type(one).__module__}.{type(one).__qualname__}" + (f": {_in_one_line(str(one))}" if shown else "")
+        yield from (line.rstrip("\n") for line in traceback.format_tb(cause.__traceback__))
+        yield f"{type(cause).__module__}.{type(cause).__qualname__}" + (
+            f": {_in_one_line(str(cause))}" if shown else ""
+        )
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -185,8 +185,8 @@ class Metrics:
     def calls_of(self, model: str) -> Callable[[BatchResult], None]:
         """Return a function that counts each batch of this model."""
         numbers = self._numbers
-        texts, seconds, featurizing = (self._row(one, model) for one in (CALL_TEXTS, CALL_SECONDS, FEATURIZED))
-        all_texts, characters, empty, unknown = (self._row(one, model) for one in TOTALS)
+        texts, seconds, featurizing = (self._row(family, model) for family in (CALL_TEXTS, CALL_SECONDS, FEATURIZED))
+        all_texts, characters, empty, unknown = (self._row(family, model) for family in TOTALS)
 
         def observe_call(record: BatchResult) -> None:
             numbers[texts + bisect_left(TEXTS, record.texts)] += 1
@@ -227,7 +227,7 @@ class Metrics:
         heard = [(worker, numbers) for worker, numbers in found.get((WORKER,), ()) if numbers[0] >= limit]
         alive = {worker for worker, _ in heard}
         for key in [key for key in found if key[0] in GAUGES]:
-            found[key] = [one for one in found[key] if one[0] in alive]
+            found[key] = [row for row in found[key] if row[0] in alive]
         found[WORKER,] = heard
         return found
 
@@ -240,7 +240,7 @@ class Metrics:
     def _model(self, label: bytes) -> tuple[int, int, int]:
         # A label ends in the digest, which a reload changes; the name does not.
         name = label.rpartition(b"@")[0].decode()
-        queued, inferred, encoded = (self._row(one, name) for one in (QUEUED, INFERRED, ENCODED))
+        queued, inferred, encoded = (self._row(family, name) for family in (QUEUED, INFERRED, ENCODED))
         if len(self._models) >= 64:
             self._models.clear()
         self._models[label] = queued, inferred, encoded
