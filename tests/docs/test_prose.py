@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import tokenize
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import combinations
@@ -177,3 +178,19 @@ def test_names_that_do_not_exist_are_found(text: str, names: list[str], known: s
 )
 def test_a_sentence_that_is_there_twice_is_found(docstring: str, number: int) -> None:
     assert len(list(similar(docstring))) == number
+
+
+EXTRAS = re.compile(r"gramvec\[([a-z,]+)\]|'\.\[([a-z,]+)\]'|import_extra\(\s*\"[^\"]+\",\s*\"([a-z]+)\"")
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    named = {
+        (extra, str(path.relative_to(ROOT)))
+        for path in files(".py", ".md", *SCRIPTS)
+        if path.relative_to(ROOT).parts[0] != "tests"
+        for found in EXTRAS.finditer(path.read_text(encoding="utf-8"))
+        for extra in "".join(filter(None, found.groups())).split(",")
+    }
+    assert len(named) > 50
+    assert sorted((extra, path) for extra, path in named if extra not in extras) == []

@@ -82,7 +82,7 @@ def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
 column_option = click.option("--column", default=COLUMN, show_default=True, help="Which column or member is the text.")
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
-    help="What a bad line does: stop, or go on without a vector for it.",
+    help="Stop at a bad row, or skip it and report it.",
 )  # fmt: skip
 max_characters_option = click.option("--max-characters", type=POSITIVE, default=MAX_CHARACTERS, show_default=True)
 truncate_option = click.option(

@@ -24,7 +24,7 @@ from gramvec.cli.jobs.match_inputs import (
 from gramvec.cli.options import Bars
 from gramvec.cli.review.labels import review_labels
 from gramvec.cli.review.run import run_command, serve_review
-from gramvec.errors import InputError, import_extra
+from gramvec.errors import InputError
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.match_tables import check_unweighted
@@ -86,7 +86,7 @@ def review_command(
     is on disk before the next pair is shown. After five answers of each kind a matcher learns from them in the
     background, and asks better. Finishing writes matches, answers and matcher, and shows the command that repeats it.
     Without RIGHT, rows of LEFT are compared with each other. The page is for this machine alone: it is at 127.0.0.1,
-    and its address has a secret. Needs scikit-learn and FastAPI: pip install 'gramvec[labels,serve]'.
+    and its address has a secret. Needs scikit-learn: pip install 'gramvec[labels]'.
 
     With --head the rows of LEFT are texts: a digit chooses one of the head's best labels, t types one, s is not sure, u
     takes an answer back. The labels of other texts that --labels has are learned from, too. Finishing writes a head.
@@ -97,7 +97,6 @@ def review_command(
       gramvec review customers.csv --on name --on city --labels answers.csv -o duplicates.csv
       gramvec review tickets.csv --head topics.head --column subject --labels topics.csv
     """  # noqa: D301 - click takes the character, not its escape
-    import_extra("fastapi", "serve", "a review")
     if head is not None:
         _check_head_options()
         output = output or REVIEWED
