@@ -184,7 +184,8 @@ EXTRAS = re.compile(r"gramvec\[([a-z,]+)\]|'\.\[([a-z,]+)\]'|import_extra\(\s*\"
 
 
 def test_every_extra_that_is_named_exists() -> None:
-    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {*project["optional-dependencies"]}
     named = {
         (extra, str(path.relative_to(ROOT)))
         for path in files(".py", ".md", *SCRIPTS)
