@@ -86,6 +86,13 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
         raise InputError(f"{purpose} needs {module}, which does not load: {quoted(error)}") from error
 
 
+def printable(text: str, kept: str = "") -> str:
+    """Return text with every unprintable character but those of `kept` escaped, so that it cannot move a cursor."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in kept else repr(char)[1:-1] for char in text)
+
+
 def quoted(value: object) -> str:
     """Return untrusted text for a message: one line of at most 100 characters in printable ASCII.
 

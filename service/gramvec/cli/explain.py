@@ -10,9 +10,9 @@ import click
 import numpy as np
 import orjson
 
-from gramvec.cli.options import POSITIVE, device_option, json_option, model_option, printable
+from gramvec.cli.options import POSITIVE, device_option, json_option, model_option
 from gramvec.embed.loading import load
-from gramvec.errors import InputError
+from gramvec.errors import InputError, printable
 from gramvec.explain.contributions import MAX_PAIRS, TOP_K, Explanation, Feature, explain
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device

@@ -11,12 +11,12 @@ import orjson
 
 from gramvec.bundle.bundle import DEFAULT_MODEL, copy_bundle
 from gramvec.bundle.manifest import Precision
-from gramvec.cli.options import device_option, model_option, printable, space_option
+from gramvec.cli.options import device_option, model_option, space_option
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space
 from gramvec.embed.verify import compare, sample_texts
-from gramvec.errors import BackendError, GramvecError, InputError, import_extra
+from gramvec.errors import BackendError, GramvecError, InputError, import_extra, printable
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import read_lines
 

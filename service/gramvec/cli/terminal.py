@@ -8,20 +8,13 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from gramvec.errors import printable
+
 # Where a command finds the line that called it, in the meta of its context.
 COMMAND_LINE = "gramvec.command_line"
 
 # A line feed ends a line and a tab separates columns; tqdm draws its bars over themselves by a carriage return.
 KEPT, KEPT_IN_MESSAGES = "\n\t", "\n\t\r"
-
-
-def escaped(text: str, kept: str = KEPT) -> str:
-    """Return text with every unprintable character but those of `kept` escaped, as repr does."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() or character in kept else repr(character)[1:-1] for character in text
-    )
 
 
 class EscapedBytes(io.RawIOBase):
@@ -37,7 +30,7 @@ class EscapedBytes(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         """Write UTF-8, a part of a character too."""
-        self._stream.write(escaped(self._decoder.decode(bytes(data)), self._kept).encode())
+        self._stream.write(printable(self._decoder.decode(bytes(data)), self._kept).encode())
         return len(data)
 
     def flush(self) -> None:
@@ -54,7 +47,7 @@ class EscapedText:
 
     def write(self, text: str) -> int:
         """Write text."""
-        self._stream.write(escaped(text, self._kept))
+        self._stream.write(printable(text, self._kept))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -60,6 +60,25 @@ def form_to_write(
     return given
 
 
+def free_names(names: Iterable[str], prefix: str, taken: Iterable[str]) -> dict[str, str]:
+    """Return the name that each column is written with: its own, with `prefix` as often as `taken` has it.
+
+    Args:
+        names: columns of a table, each once.
+        prefix: such as "left_".
+        taken: names of other columns.
+    """
+    found: dict[str, str] = {}
+    used = {*taken}
+    for name in names:
+        free = name
+        while free in used:
+            free = prefix + free
+        used.add(free)
+        found[name] = free
+    return found
+
+
 def write_table(
     output: Path | None,
     form: TableForm,

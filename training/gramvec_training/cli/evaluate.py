@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
+from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.errors import InputError
 from gramvec.progress import progress_bar
 from gramvec.tables.staging import check_place
@@ -249,7 +249,7 @@ def evaluate(
         --misspellings data/dev/typos/wikipedia.tsv --markdown -
     gramvec-train evaluate gramvec-en --matching data/dev/matching --peer all --typos 20
     """
-    clock = JobClock()
+    clock = start_clock()
     families = Named(**named)
     if not models and not families.peers:
         raise click.UsageError("name MODELS, or a rival with --peer")
@@ -282,7 +282,7 @@ def evaluate(
     if report is not None:
         facts = clock.facts(("models", _list_models(reports)), {path: len(one.scores) for path, one in _named(found)})
         page = evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
-        write_report(page, report)
+        show_report(page, report)
     click.echo((on_stdout or [table(reports)])[0].rstrip())
 
 

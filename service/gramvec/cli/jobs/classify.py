@@ -32,10 +32,11 @@ from gramvec.cli.jobs.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
-from gramvec.cli.options import Bars, device_option, embed_watched, model_option, printable
+from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
+from gramvec.cli.options import device_option, embed_watched, model_option
 from gramvec.embed.loading import load
-from gramvec.errors import InputError
+from gramvec.errors import InputError, printable
+from gramvec.jobs import TerminalWatch
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError
@@ -126,14 +127,17 @@ def fit(
     Example:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
-    clock = JobClock()
+    clock = start_clock()
     check_outputs(output, report, inputs=[labeled], overwrite=overwrite)
     form = FileFormat(form_of(labeled), delimiter, encoding)
     found = read_labeled(labeled, form, column, label, several=several, on_error=on_error)
     texts = found.texts
     if not texts:
         raise InputError(f"{labeled}: has no rows; write a label, a tab and a text on each line")
-    with closing(load(model, device=device, max_characters=max_characters)) as embedder, Bars() as bars:
+    with (
+        closing(load(model, device=device, max_characters=max_characters)) as embedder,
+        closing(TerminalWatch()) as bars,
+    ):
         try:
             texts = embedder.prepare(texts, truncate=truncate)
             vectors = embed_watched(embedder, texts, bars)
@@ -143,7 +147,7 @@ def fit(
         head, quality = fit_head(
             texts, vectors, found.labels if found.several else [one for (one,) in found.labels],
             model=embedder.name, digest=embedder.digest,
-            threshold=_of_all(thresholds), thresholds=_of_labels(thresholds), watch=partial(bars.watch, "learning"),
+            threshold=_of_all(thresholds), thresholds=_of_labels(thresholds), watch=partial(bars.advance, "learning"),
         )  # fmt: skip
     head.save(output)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "could not be read"):
@@ -156,7 +160,7 @@ def fit(
         facts = clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {labeled: len(texts)})
         title = f"Labels of {labeled.name}"
         page = fit_report(head, quality, texts, found.labels, learning=curve, title=title, facts=facts)
-        write_report(page, report)
+        show_report(page, report)
     click.echo(f"{output}: {len(head.labels):,} labels of {head.model}, {output.stat().st_size / 1e3:,.0f} kB")
 
 
@@ -236,7 +240,7 @@ def predict(
     """  # noqa: D301 - click takes the character, not its escape
     output = output or STDIN
     form = form_to_write(output, TABLE_FORMS, form, "tsv")
-    clock = JobClock()
+    clock = start_clock()
     check_outputs(output, report, inputs=[head, source], overwrite=overwrite)
     learned = Head.load(head)
     own = _of_labels(thresholds)
@@ -267,4 +271,4 @@ def predict(
     if report is not None and isinstance(added, CountedLabels):
         made_by = "head", f"{head} of {learned.model}, SHA-256 {learned.file_digest}"
         title = f"Labels given to {'standard input' if source == STDIN else source.name}"
-        write_report(added.report(title=title, facts=clock.facts(made_by, {source: done.rows})), report)
+        show_report(added.report(title=title, facts=clock.facts(made_by, {source: done.rows})), report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -21,10 +22,10 @@ from gramvec.cli.jobs.embed import (
     threads_option,
     told_to_stop,
 )  # fmt: skip
-from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
-from gramvec.cli.jobs.row_columns import RowColumns, columns_option
+from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
+from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.search import gone_option
-from gramvec.cli.options import POSITIVE, Bars, device_option, printable
+from gramvec.cli.options import POSITIVE, device_option
 from gramvec.duplicates.api import BYS, By
 from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
@@ -32,6 +33,8 @@ from gramvec.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.duplicates.report import dedupe_report, known_report
 from gramvec.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
+from gramvec.errors import printable
+from gramvec.jobs import RowColumns, TerminalWatch
 from gramvec.matching.report import pair_model_fact
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
@@ -134,7 +137,7 @@ def dedupe(
     """  # noqa: D301 - click takes the character, not its escape
     _check_options(by, model, threshold, against=against, by_group=by_group, report=report)
     _check_stays(stays, keep, against, report)
-    clock = JobClock()
+    clock = start_clock()
     form = form_to_write(output, TABLE_FORMS, "jsonl" if as_json else None, "tsv", "--json")
     kept_form = form_to_keep(source, input_format, keep)
     check_outputs(output, keep, report, inputs=[source, against], overwrite=overwrite)
@@ -183,7 +186,7 @@ def dedupe(
         if report is not None:
             name = called or source.name
             facts = clock.facts(pair_model_fact(same=index is None), {source: len(table.ids)})
-            write_report(
+            show_report(
                 dedupe_report(found, table, title=f"Duplicates in {name}", columns=on, facts=facts)
                 if index is None
                 else known_report(best, least, table, title=f"Lines of {name} in {against}", facts=facts),
@@ -225,11 +228,11 @@ def _compared(
     threads: int,
     most: int | None,
 ) -> LikelyPairs:
-    with Bars() as bars:
+    with closing(TerminalWatch()) as bars:
         if by == "letters":
-            return likely_pairs(distinct.columns, threshold, threads=threads, most=most, watch=bars.watch)
+            return likely_pairs(distinct.columns, threshold, threads=threads, most=most, watch=bars.advance)
         embedder = load(model or DEFAULT_MODEL, device=device)
-        return meaning_pairs(distinct.joined(), embedder, threshold, most=most or MOST_PAIRS, watch=bars.watch)
+        return meaning_pairs(distinct.joined(), embedder, threshold, most=most or MOST_PAIRS, watch=bars.advance)
 
 
 def _known(distinct: DistinctRows, index: Index, threshold: float) -> list[KnownRow]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gramvec.cli.jobs.row_columns import RowColumns, free_names
 from gramvec.duplicates.features import NearPairs
 from gramvec.duplicates.rows import DedupeTable, KnownRow
+from gramvec.jobs import RowColumns
 from gramvec.tables.columns import read_records, value_or_none
 from gramvec.tables.inputs import FileFormat
-from gramvec.tables.outputs import TableForm, write_table
+from gramvec.tables.outputs import TableForm, free_names, write_table
 
 
 class RowList:

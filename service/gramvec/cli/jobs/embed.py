@@ -23,16 +23,15 @@ from gramvec.bulk.embed_file import (
     Files,
     Interrupted,
     Options,
-    Watcher,
     embed_file,
 )
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space, VectorPrecision
-from gramvec.progress import progress_bar
+from gramvec.jobs import ReadWatch, TerminalWatch
 from gramvec.runtime.base import Device
-from gramvec.tables.batches import BLOCK_ROWS, Reader
+from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.staging import check_outputs
@@ -207,21 +206,7 @@ def told_to_stop() -> Iterator[None]:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Watcher]:
+def progress(title: str) -> Iterator[ReadWatch]:
     """Show a bar on a terminal's stderr, by bytes or rows of the input if they are known, with the rows a second."""
-    with progress_bar(title, unit_scale=False) as bar:
-        began: tuple[float, int] | None = None
-
-        def watch(reader: Reader, rows: int) -> None:
-            nonlocal began
-            if began is None:
-                began = time.monotonic(), rows
-                bar.unit, bar.unit_scale, bar.total = reader.total_unit, reader.total_unit == "B", reader.total
-                bar.initial = bar.n = reader.done
-            done = reader.done if reader.total is not None else rows
-            seconds = time.monotonic() - began[0]
-            if seconds > 0 and reader.total is not None:
-                bar.set_postfix_str(f"{rows:,} rows, {(rows - began[1]) / seconds:,.0f}/s", refresh=False)
-            bar.update(done - bar.n)
-
+    with TerminalWatch().reading(title) as watch:
         yield watch

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from gramvec import __version__
-from gramvec.cli.options import printable
 from gramvec.cli.terminal import COMMAND_LINE
-from gramvec.report import JobReport, write_page
+from gramvec.jobs import JobClock, TerminalWatch
+from gramvec.report import JobReport, write_report
 
 ENDING = ".html"
 
@@ -28,30 +25,18 @@ report_option = click.option(
 )  # fmt: skip
 
 
-class JobClock:
-    """Clock of a job, which starts when this is made, and what its report says of the run."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-
-    def facts(self, model: tuple[str, str], rows: Mapping[Path, int]) -> list[tuple[str, str]]:
-        """Return what was done and with what, as names and values.
-
-        Args:
-            model: what scored, as a name and a value.
-            rows: the inputs, with the number of their rows.
-        """
-        context = click.get_current_context()
-        return [
-            ("command", context.meta.get(COMMAND_LINE, context.command_path)),
-            ("version", f"gramvec {__version__}"),
-            model,
-            ("rows", "; ".join(f"{count:,} of {path}" for path, count in rows.items())),
-            ("time", f"{time.monotonic() - self._began:.1f} s"),
-        ]
+def command_line() -> str:
+    """Return the command line of the running command."""
+    context = click.get_current_context()
+    line: str = context.meta.get(COMMAND_LINE, context.command_path)
+    return line
 
 
-def write_report(report: JobReport, path: Path) -> None:
-    """Write a report and say where it is. Raises as `write_page` does."""
-    write_page(report, path)
-    click.echo(f"{printable(str(path))} shows what was done: open it in a browser", err=True)
+def start_clock() -> JobClock:
+    """Return a clock of the running command, which starts now."""
+    return JobClock(command_line())
+
+
+def show_report(report: JobReport, path: Path) -> None:
+    """Write a report and print where it is. Raises as `write_page` does."""
+    write_report(report, path, TerminalWatch())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option, told_to_stop
-from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
+from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.cli.jobs.match_inputs import (
     TABLE,
     TABLE_OR_STDIN,
@@ -25,9 +26,10 @@ from gramvec.cli.jobs.match_inputs import (
 )
 from gramvec.cli.jobs.match_labels import LabelOptions, MatchOptions
 from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, RowPairs, add_columns, records_of, with_unmatched
-from gramvec.cli.jobs.row_columns import RowColumns, columns_option
-from gramvec.cli.options import POSITIVE, Bars
+from gramvec.cli.jobs.row_columns import columns_option
+from gramvec.cli.options import POSITIVE
 from gramvec.errors import InputError
+from gramvec.jobs import RowColumns, TerminalWatch
 from gramvec.matching.fields import Field, Matched
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.match_tables import check_unweighted
@@ -139,7 +141,7 @@ def match_command(
         raise click.UsageError("--columns all reads both tables again, and standard input cannot be; give a file")
     form = form_to_write(output, TABLE_FORMS, form)
     inputs = [left, right, *labels, matcher]
-    clock = JobClock()
+    clock = start_clock()
     check_outputs(output, save_matcher, review, report, inputs=inputs, overwrite=overwrite)
     known = load_matcher(matcher) if matcher else None
     on = _columns(on, known)
@@ -151,7 +153,7 @@ def match_command(
         one, other = read_tables((left, right), formats, on, blocks, ids, on_error)
         fields = [Field(one.columns[a], other.columns[b], weight) for a, b, weight in on]
         keys = (one.columns[blocks[0]], other.columns[blocks[1]]) if blocks else None
-        with Bars() as bars:
+        with closing(TerminalWatch()) as bars:
             same = STDIN not in (left, right) and left.samefile(right)
             options = MatchOptions(
                 top,
@@ -161,7 +163,7 @@ def match_command(
                 same,
                 on_error,
                 threads or count_cores(),
-                bars.watch,
+                bars.advance,
             )
             compared = [(a, b) for a, b, _ in on]
             matched = asked.matches(known, (one, other), fields, compared, keys, options)
@@ -181,7 +183,7 @@ def match_command(
             page = match_report(
                 matched, fields, compared, (one.ids, other.ids), title=title, summary=summary, facts=facts, same=same
             )
-            write_report(page, report)
+            show_report(page, report)
     click.echo(summary, err=True)
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.cli.jobs.row_columns import free_names
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.nearest import CosineArray, Matches, RowIds
 from gramvec.tables.columns import value_or_none
+from gramvec.tables.outputs import free_names
 from gramvec.text.characters import lower
 
 NAMES = ("left_id", "right_id", "score", "left", "right")

@@ -17,16 +17,17 @@ from gramvec.cli.jobs.embed import (
     source_argument,
     told_to_stop,
 )  # fmt: skip
-from gramvec.cli.jobs.job_report import JobClock, report_option, write_report
-from gramvec.cli.jobs.row_columns import RowColumns, columns_option, free_names
+from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
+from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
+from gramvec.jobs import RowColumns
 from gramvec.matching.report import given_report, pair_model_fact
 from gramvec.pairs.given_pairs import score_given
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import OnError, read_columns, read_records, value_or_none
 from gramvec.tables.inputs import STDIN, FileFormat, spooled
-from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
+from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, free_names, write_table
 from gramvec.tables.staging import check_outputs
 
 
@@ -69,7 +70,7 @@ def pairs_command(
       gramvec pairs candidates.jsonl --left a --right b --meaning gramvec-en
     """  # noqa: D301 - click takes the character, not its escape
     written = form_to_write(output, TABLE_FORMS, form)
-    clock = JobClock()
+    clock = start_clock()
     check_outputs(output, report, inputs=[source], overwrite=overwrite)
     options = {left: "--left", right: "--right"}
     with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
@@ -99,7 +100,7 @@ def pairs_command(
             rows = [f"{found.unit} {number}" for number in found.numbers]
             facts = clock.facts(pair_model_fact(same=False), {source: len(rows)})
             page = given_report(scores["score"], one, other, (left, right), rows, facts=facts)
-            write_report(page, report)
+            show_report(page, report)
     if output is not None and output != STDIN:
         click.echo(f"{len(found.numbers):,} pairs put into {output}", err=True)
     for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "could not be read"):

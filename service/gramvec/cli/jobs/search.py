@@ -26,10 +26,9 @@ from gramvec.cli.jobs.embed import (
     told_to_stop,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.jobs.row_columns import free_names
-from gramvec.cli.options import device_option, json_option, model_option, printable
+from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.embed.loading import load
-from gramvec.errors import InputError
+from gramvec.errors import InputError, printable
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index
@@ -40,7 +39,7 @@ from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import OnError, value_or_none
 from gramvec.tables.inputs import FORMS, FileFormat, read_lines
-from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
+from gramvec.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import csv_line, tsv_line
 

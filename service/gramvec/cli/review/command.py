@@ -21,10 +21,10 @@ from gramvec.cli.jobs.match_inputs import (
     split_names,
     table_options,
 )
-from gramvec.cli.options import Bars
 from gramvec.cli.review.labels import review_labels
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.errors import InputError
+from gramvec.jobs import TerminalWatch
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.match_tables import check_unweighted
@@ -114,7 +114,7 @@ def review_command(
     blocks = split_names("--block", block) if block else None
     ids = split_names("--id", id_column) if id_column else (None, None)
     given = _match_arguments(left, other)
-    with closing(AnswersFile(labels, PairReview.columns)) as answers, Bars() as bars:
+    with closing(AnswersFile(labels, PairReview.columns)) as answers, closing(TerminalWatch()) as bars:
         left_table, right_table = read_tables((left, other), formats, columns, blocks, ids, on_error)
         tables = PairTables(
             [Field(left_table.columns[a], right_table.columns[b], weight) for a, b, weight in columns],
@@ -128,7 +128,7 @@ def review_command(
             return _write_matches(given, learned_from, labels, output, save_matcher)
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
-        job = PairReview(title, tables, write, threads=threads or count_cores(), watch=bars.watch)
+        job = PairReview(title, tables, write, threads=threads or count_cores(), watch=bars.advance)
         serve_review(ReviewSession(PairQuestions(job), answers), port, labels)
 
 

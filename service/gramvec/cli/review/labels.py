@@ -9,10 +9,11 @@ from pathlib import Path
 from gramvec.classify.fit import PURPOSE
 from gramvec.classify.head import Head
 from gramvec.cli.jobs.embed import progress
-from gramvec.cli.options import Bars, embed_watched
+from gramvec.cli.options import embed_watched
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
+from gramvec.jobs import TerminalWatch
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.label_questions import LabelQuestions
 from gramvec.review.session import ReviewSession
@@ -56,7 +57,7 @@ def review_labels(
         here = {*texts}
         given = [(" ".join(text.split()), label) for text, label in answers.answers]
         others = [(text, label) for text, label in given if label and text not in here]
-        with Bars() as bars:
+        with closing(TerminalWatch()) as bars:
             every = embedder.prepare([*texts, *(text for text, _ in others)])
             vectors = embed_watched(embedder, every, bars)
 

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from gramvec.cli.jobs.embed import STOPPED
-from gramvec.cli.options import printable
-from gramvec.errors import InputError
+from gramvec.errors import InputError, printable
 from gramvec.review.session import ReviewSession
 
 
