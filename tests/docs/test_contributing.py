@@ -154,10 +154,9 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
         'def read_arrows(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:\n'
         "    groups: list[Group] = []\n"
         "    bad = BadRows(path)\n"
-        "    for number, raw in split_lines(path):\n"
-        '        fields = _decode(raw, number, bad, on_bad, "write a => b", " => ")\n'
-        "        if fields is not None:\n"
-        '            _keep(fields if len(fields) == 2 else [], number, groups, bad, on_bad, "write a => b")\n'
+        "    for number, text, why in read_lines(path):\n"
+        '        fields = [] if why else text.split(" => ")\n'
+        '        _keep(fields if len(fields) == 2 else [], number, groups, bad, on_bad, "write a => b")\n'
         "    return groups, bad\n\n\n"
         '_READERS = {"arrows": read_arrows, "pairs": read_pairs,',
     )

@@ -163,9 +163,9 @@ def test_the_magellan_layout_and_a_folder_of_sets_are_read(tmp_path: Path) -> No
         ("left", "id,title\n7,abc\n", "share no column but the id"),
         ("left", "id,id\n7,abc\n", "a different name for each column"),
         ("left", "", "a different name for each column"),
-        ("right", "id,name\n1,abc,x\n", "right.csv line 2: 3 values for 2 columns"),
-        ("right", 'id,name\n1,"abc\n', "right.csv: not a CSV in UTF-8"),
-        ("right", b"id,name\n1,\xff\n", "right.csv: not a CSV in UTF-8"),
+        ("right", "id,name\n1,abc,x\n", "right.csv line 2: 3 fields"),
+        ("right", 'id,name\n1,"abc\n', "right.csv line 2: not CSV"),
+        ("right", b"id,name\n1,\xff\n", "right.csv line 2: not UTF-8"),
         ("train", "left,right,match\n7,2,1\n7,99,0\n", "train.csv line 3: no row of right.csv has the id '99'"),
         ("test", "left,right,match\n7,2,yes\n", "test.csv line 2: match is 'yes'; it is 0 or 1"),
         ("test", "left,right,label\n7,2,1\n", "test.csv: no column 'match'"),
@@ -261,7 +261,7 @@ def test_the_centroid_is_of_five_examples_of_each_class(tmp_path: Path) -> None:
 
 
 def test_a_file_alone_has_a_fifth_of_each_class_scored_the_same_for_a_seed(tmp_path: Path) -> None:
-    path = put(tmp_path / "s.tsv.gz", "".join(f"{'ab'[i % 3 == 0]}\ttext {i}\n" for i in range(60)))
+    path = put(tmp_path / "s.tsv", "".join(f"{'ab'[i % 3 == 0]}\ttext {i}\n" for i in range(60)))
     one = read_classification_set(path, seed=3)
     assert (one.name, len(one.train), len(one.test)) == ("s", 48, 12)
     assert np.bincount(one.test.labels).tolist() == [8, 4]

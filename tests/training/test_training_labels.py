@@ -73,11 +73,16 @@ def test_bad_objects_are_counted_by_line(tmp_path: Path) -> None:
     )
     found, bad = read_label_texts(tmp_path / "a.jsonl")
     assert [one.label for one in found] == ["1", "1", "true"]
-    assert bad.lines == {"no JSON object": [2, 4], "an empty column": [3, 6], "not UTF-8": [5]}
-    with pytest.raises(InputError, match="line 2: no JSON object; write a label"):
+    assert bad.lines == {
+        'not a JSON object such as {"text": "..."}': [2],
+        "not JSON": [4],
+        "an empty column": [3, 6],
+        "not UTF-8": [5],
+    }
+    with pytest.raises(InputError, match="line 2: not a JSON object"):
         read_label_texts(tmp_path / "a.jsonl", on_bad="refuse")
     (tmp_path / "b.jsonl").write_text('{"text": "cars"}\n')
-    with pytest.raises(InputError, match="line 1: fewer than two members"):
+    with pytest.raises(InputError, match="b.jsonl: one column, 'text'"):
         read_label_texts(tmp_path / "b.jsonl")
 
 

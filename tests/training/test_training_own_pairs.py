@@ -18,6 +18,7 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.onnx_graph import column_scales, quantize_table
+from gramvec.tables.inputs import Source
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config
@@ -214,8 +215,7 @@ def test_held_out_texts_are_in_no_training_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("option", "row"), [("--pairs", "red {n}\t{n} red"), ("--labeled", "{n}\ttext {n}")])
 def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, row: str) -> None:
     opened: list[Path] = []
-    open_binary = lines.open_binary
-    monkeypatch.setattr(lines, "open_binary", lambda path: opened.append(path) or open_binary(path))
+    monkeypatch.setattr(lines, "Source", lambda path: opened.append(path) or Source(path))
     (tmp_path / "a.tsv").write_text("".join(f"{row.format(n=n % 9)} {n}\n" for n in range(60)))
     result = call("fit", option, tmp_path / "a.tsv", "--out", tmp_path / "run", "--epochs", "1")
     assert result.exit_code == 0, result.stderr

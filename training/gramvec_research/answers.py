@@ -32,7 +32,7 @@ class Scored(NamedTuple):
 
 
 def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], BadRows]:
-    """Read the rows of a file, plain or gzip; of CSV and JSON lines the first three columns where no name is known.
+    """Read the rows of a file, plain or compressed; where no name is known, they are the first three columns.
 
     A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) says which columns these
     are, and is no row. Bad rows (another number of columns, an empty text, a score that is no finite number, not UTF-8,
@@ -41,7 +41,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Ba
     """
     found: list[Scored] = []
     bad = BadRows(path)
-    header, rows = split_header(table_rows(path), path, SCORES, LEFT)
+    header, rows = split_header(table_rows(bad), path, SCORES, LEFT)
     places = _IN_ORDER
     if header is not None and len(header) >= len(places):
         score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)

@@ -124,12 +124,12 @@ def _folder(path: Path, out: Path) -> Path:
 
 
 def _rows(path: Path, out: Path, number: int) -> Path:
-    lines = [line.rstrip(b"\r\n") + b"\n" for _, line in number_lines(path)]
+    lines = [line.rstrip("\r").encode() + b"\n" for _, line in number_lines(path)]
     return write_packed(out, _choose_lines(lines, number))
 
 
 def _sentences(path: Path, out: Path, number: int) -> Path:
-    lines = [line.rstrip(b"\r\n") for _, line in number_lines(path)]
+    lines = [line.rstrip("\r").encode() for _, line in number_lines(path)]
     sentences = (b"\n".join(part) for empty, part in itertools.groupby(lines, lambda line: not line) if not empty)
     return write_packed(out, _choose_lines([sentence + b"\n\n" for sentence in sentences], number))
 

@@ -76,7 +76,7 @@ class TaggedSentence(NamedTuple):
 
 
 def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentence]:
-    """Read the sentences of a file, plain or gzip, in which an empty line ends each.
+    """Read the sentences of a file, plain or compressed, in which an empty line ends each.
 
     A line is of CoNLL-U (ten columns with tabs between, of which `column` is the tag: "xpos" of the treebank, "upos"
     universal), or a word, a tab and a tag. Comments, tokens of several words ("1-2") and empty nodes ("1.1") are left
@@ -91,11 +91,8 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
             sentences.append(TaggedSentence(words, tags))
             pairs.clear()
 
-    for number, raw in number_lines(path):
-        try:
-            fields = raw.decode("utf-8").split("\t")
-        except UnicodeDecodeError:
-            raise InputError(f"{near(path)} line {number}: not UTF-8; save the file as UTF-8") from None
+    for number, line in number_lines(path):
+        fields = line.split("\t")
         if fields == [""]:
             end()
         elif len(fields) > 1 or not fields[0].startswith("#"):

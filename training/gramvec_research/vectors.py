@@ -241,7 +241,7 @@ def save_vectors(path: Path, words: Sequence[str], vectors: Floats) -> None:
 
 
 def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: SquaredNorm) -> WordVectors:
-    """Learn vectors of the words of text files, a text a line, plain or gzip; on one core, so that all have one result.
+    """Learn vectors of the words of text files, a text a line; on one core, so that all have one result.
 
     Raises InputError for a missing file, or where fewer than two words are frequent enough.
     """

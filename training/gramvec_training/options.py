@@ -62,7 +62,7 @@ class FileOptions(Strict):
     )
     layout: FileLayout | None = _option(
         "Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
-        "By default groups for *.groups.tsv[.gz], else pairs."
+        "By default groups for *.groups.tsv, plain or compressed, else pairs."
     )
     bad_rows: OnBad = _option(
         "What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "

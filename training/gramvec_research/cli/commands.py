@@ -23,7 +23,7 @@ if TYPE_CHECKING:
               show_default=True, help="The second for texts that are cut into tokens already.")  # fmt: skip
 @one_sentence
 def count(texts: tuple[Path, ...], out: Path, min_count: int, word_rule: WordRule) -> None:
-    """Count the words of TEXTS, one text a line, plain or gzip, into a file of frequencies.
+    """Count the words of TEXTS, one text a line, plain or compressed, into a file of frequencies.
 
     Words are cut and lower-cased as the models do it. Each line of the file is a word, a space and its count, the most
     frequent first: what --freq of sif and `frequencies` of a [sif] config read.
@@ -60,17 +60,13 @@ def tokens(texts: Path, out: Path) -> None:
     \b
     python -m gramvec_research tokens data/dev/sts16/headlines.tsv -o tokens/sts16/headlines.tsv
     """
-    from gramvec.errors import InputError
     from gramvec_research.vectors import treebank_tokens
     from gramvec_training.readers.lines import number_lines
 
-    rows = []
-    for number, line in number_lines(texts):
-        try:
-            columns = line.decode("utf-8").split("\t")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{texts} line {number}: not UTF-8; convert the file first") from error
-        rows.append("\t".join(one if _is_number(one) else treebank_tokens(one) for one in columns))
+    rows = [
+        "\t".join(column if _is_number(column) else treebank_tokens(column) for column in line.split("\t"))
+        for _, line in number_lines(texts)
+    ]
     _write(out, "".join(f"{row}\n" for row in rows))
     click.echo(f"{out}: {len(rows):,} lines")
 
@@ -142,7 +138,7 @@ def vectors(
     texts: tuple[Path, ...], out: Path, dimension: int, window: int, min_count: int, max_words: int, epochs: int,
     rate: float, seed: int, tokenised: bool,
 ) -> None:  # fmt: skip
-    """Learn word vectors from TEXTS, one text a line, plain or gzip.
+    """Learn word vectors from TEXTS, one text a line, plain or compressed.
 
     The squared norm objective of Arora et al. (2016) over how often words stand near each other. Texts are cut into
     Treebank tokens and lower-cased. What is written is what --vectors of sif and papers, and model.vectors of a config,

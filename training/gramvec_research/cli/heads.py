@@ -124,16 +124,12 @@ def label(folder: Path, texts: Path) -> None:
 
     lines = list(number_lines(texts))
     found = LearnedHead.open(folder)
-    rows = [_texts_of(raw, f"{texts} line {number}", found.sides) for number, raw in lines if raw.strip()]
+    rows = [_texts_of(line, f"{texts} line {number}", found.sides) for number, line in lines if line.strip()]
     for row, answer in zip(rows, found.list_answers(rows), strict=True):
         click.echo("\t".join((*answer, *row)))
 
 
-def _texts_of(raw: bytes, where: str, sides: int) -> tuple[str, ...]:
-    try:
-        line = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{where}: not UTF-8; save the file as UTF-8") from None
+def _texts_of(line: str, where: str, sides: int) -> tuple[str, ...]:
     row = tuple(line.split("\t")) if sides > 1 else (line.strip(),)
     if len(row) != sides:
         raise InputError(f"{where}: not a pair; write two texts with a tab between")

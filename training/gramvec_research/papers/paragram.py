@@ -73,7 +73,7 @@ def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
         for size in sizes[::-1]:
             # All pairs are the same in any order but that of the batches.
             data = inputs.work / f"{'first' if ordered is lines else 'permuted'}-{size}.tsv.gz"
-            write_packed(data, (line.rstrip(b"\n") + b"\n" for line in ordered[:size]))
+            write_packed(data, (line.encode() + b"\n" for line in ordered[:size]))
             found[name].append(_score(inputs, data.resolve()))
     rows: list[ResultRow] = [
         {"pairs": size, **{name: round(scores[index], 1) for name, scores in found.items()}}
@@ -308,7 +308,7 @@ _ALIKE = 0.1
 
 def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
     """Score the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), n the nearest of the others."""
-    lines = [line.decode().rstrip("\r\n").split("\t") for _, line in number_lines(training_data(inputs) / _FILE)]
+    lines = [line.rstrip("\r").split("\t") for _, line in number_lines(training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
     found = {

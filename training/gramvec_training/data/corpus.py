@@ -15,7 +15,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.text.arrays import Int32s
-from gramvec_training.readers.lines import number_lines, read_texts
+from gramvec_training.readers.lines import read_lines, read_texts
 from gramvec_training.sections import TextSource
 from gramvec_training.shared import Bools, Ints
 
@@ -201,8 +201,8 @@ def _read(source: TextSource, path: Path) -> Iterable[str]:
 
 
 def _columns(path: Path, end: int | None, *, first: int = 0) -> Iterator[str]:
-    for _, raw in number_lines(path):
-        for column in raw.decode("utf-8", "ignore").split("\t")[first:end]:
+    for _, line, _ in read_lines(path):
+        for column in line.split("\t")[first:end]:
             if text := column.strip():
                 yield text
 

@@ -7,13 +7,9 @@ and others; `train.csv`, `valid.csv` and `test.csv` with the columns `left`, `ri
 
 from __future__ import annotations
 
-import csv
-import io
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from gzip import BadGzipFile
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
+from gramvec.tables.columns import TableRows
+from gramvec.tables.inputs import FileFormat
 from gramvec_training.evaluate.backend import ModelForTexts, TextComparison
 from gramvec_training.evaluate.similarity import correlations
 from gramvec_training.evaluate.verdict import f1_of, pearson_of, verdict
-from gramvec_training.readers.lines import open_binary
+from gramvec_training.readers.lines import check_exists
 from gramvec_training.shared import Bools, Doubles, Ints
 
 NumberedRecords = list[tuple[int, dict[str, str]]]  # (line, column -> value)
@@ -133,24 +131,16 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
 
 
 def _table(path: Path) -> tuple[list[str], NumberedRecords]:
-    # The csv module asks for text whose line ends are as they stand in the file.
-    with open_binary(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as handle:
-        reader = csv.reader(handle, strict=True)
-        try:
-            head = next(reader, [])
-            if not head or len(set(head)) != len(head):
-                raise InputError(f"{path}: must have a first line with a different name for each column")
-            return head, list(_records(path, reader, head))
-        except (csv.Error, UnicodeDecodeError, EOFError, zlib.error, BadGzipFile) as error:
-            raise InputError(f"{path}: not a CSV in UTF-8 after line {reader.line_num}: {error}") from error
-
-
-def _records(path: Path, reader: Iterator[list[str]], head: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    for values in reader:
-        line: int = reader.line_num  # type: ignore[attr-defined]
-        if len(values) != len(head):
-            raise InputError(f"{path} line {line}: {len(values)} values for {len(head)} columns")
-        yield line, dict(zip(head, values, strict=True))
+    check_exists(path)
+    with TableRows(path, FileFormat("csv", delimiter=",")) as rows:
+        if not rows.names or rows.reader.notes:
+            raise InputError(f"{path}: must have a first line with a different name for each column")
+        table: NumberedRecords = []
+        for number, record, why in rows:
+            if why is not None:
+                raise InputError(f"{path} line {number}: {why}")
+            table.append((number, record))
+        return rows.names, table
 
 
 def _check_columns(path: Path, head: Sequence[str], wanted: Sequence[str]) -> None:

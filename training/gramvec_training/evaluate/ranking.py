@@ -139,13 +139,10 @@ def read_words(path: Path, count: int) -> list[str]:
         InputError: There are fewer.
     """
     words: dict[str, None] = {}
-    for number, raw in number_lines(path):
+    for _, line in number_lines(path):
         if len(words) == count:
             break
-        try:
-            words.update((word.lower(), None) for word in raw.decode("utf-8").split(maxsplit=1)[:1])
-        except UnicodeDecodeError:
-            raise InputError(f"{path} line {number}: not UTF-8; convert the file") from None
+        words.update((word.lower(), None) for word in line.split(maxsplit=1)[:1])
     if len(words) < count:
         raise InputError(f"{path}: {len(words):,} different words, not {count:,}; write a word a line")
     return list(words)

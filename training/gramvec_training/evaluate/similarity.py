@@ -21,7 +21,7 @@ from gramvec.features import numpy_reference as plain
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.tokens import TokenVocabulary
 from gramvec.text.inputs import code_points
-from gramvec_training.readers.lines import number_lines
+from gramvec_training.readers.lines import number_lines, read_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.shared import Similarity
 
@@ -78,8 +78,8 @@ def read_set(path: Path) -> SimilaritySet:
     scores: list[float] = []
     left: list[str] = []
     right: list[str] = []
-    for number, raw in number_lines(path):
-        row = _row(raw)
+    for number, line in number_lines(path):
+        row = _row(line)
         if row is None:
             raise InputError(f"{path} line {number}: not readable: {_LAYOUT}")
         scores.append(row[0])
@@ -164,9 +164,9 @@ def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.flo
     }
 
 
-def _row(raw: bytes) -> tuple[float, str, str] | None:
+def _row(line: str) -> tuple[float, str, str] | None:
     try:
-        score, left, right = raw.decode("utf-8").split("\t")
+        score, left, right = line.split("\t")
         value = float(score)
     except ValueError:
         return None
@@ -174,7 +174,7 @@ def _row(raw: bytes) -> tuple[float, str, str] | None:
 
 
 def _has_layout(path: Path) -> bool:
-    first = next(number_lines(path), None)
+    first = next(read_lines(path), None)
     return first is not None and _row(first[1]) is not None
 
 

@@ -1,29 +1,26 @@
-"""Rows of TSV, CSV and JSON lines files, and the choice of their columns by header or position.
+"""Rows of tables, read by `gramvec.tables`, and the choice of their columns by header or position.
 
-A file whose name ends in .csv (or .csv.gz) has a header, quotes and commas (RFC 4180). One that ends in .jsonl or
-.ndjson has an object a line, and the names of the first one are its header. In any other a line is a row without
-quotes, and its first row is a header where it names the wanted columns in a known way.
+A file whose ending says tab-separated values or text has a row a line, without quotes, and its first row is a header
+where it names the wanted columns in a known way. In any other form the columns have names: CSV has a header, and the
+names of the first JSON object are those of all.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from gramvec.errors import InputError
-from gramvec.tables.inputs import Source, form_of
-from gramvec.tables.readers import open_reader
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, near, number_lines, split_lines
+from gramvec.tables.columns import TableRows
+from gramvec.tables.inputs import form_of
+from gramvec_training.readers.lines import BadRows, check_exists, near, read_lines, short_reason
 
 Names = frozenset[str]
 
 SCORES: Names = frozenset({"score", "similarity", "gold", "label", "rating", "is_duplicate", "quality"})
-NAMED = frozenset({"csv", "jsonl"})  # forms that always have a header
+_OBJECTS = frozenset({"jsonl", "json"})
 _SAMPLE = 100  # rows by which a column is found to hold scores
 _MOSTLY = 0.9  # of labels: one that is wrong is named, and does not make a column another one
 
@@ -44,79 +41,52 @@ class ChosenColumns(NamedTuple):
     zero_is_not: bool = False
 
 
-def table_rows(path: Path) -> Iterator[FieldRow]:
-    """Yield the rows of a file, including the header of a CSV or JSON file.
+def has_names(path: Path) -> bool:
+    """Return whether a file's form names its columns in any case."""
+    return form_of(path) not in ("txt", "tsv")
+
+
+def table_rows(bad: BadRows) -> Iterator[FieldRow]:
+    """Yield the rows of the file of `bad`; the names of its columns, where its form has them, are the first row.
 
     Raises:
-        InputError: The file is missing or no text, and where a CSV header names one column, or one twice.
+        InputError: The file is missing or cannot be read in the form of its ending, or it names one column.
     """
-    if form_of(path) in NAMED:
-        yield from _csv_rows(path) if form_of(path) == "csv" else _json_rows(path)
+    path = bad.path
+    if not has_names(path):
+        for number, text, why in read_lines(path):
+            yield FieldRow(number, [value.strip() for value in text.split("\t")], why)
         return
-    for number, raw in split_lines(path):
-        if raw is None:
-            yield FieldRow(number, [], TOO_LONG)
-            continue
-        try:
-            yield FieldRow(number, [value.strip() for value in raw.decode("utf-8").split("\t")])
-        except UnicodeDecodeError:
-            yield FieldRow(number, [], NOT_UTF8)
+    check_exists(path)
+    with TableRows(path) as rows:
+        bad.unit = rows.unit
+        for note in rows.reader.notes:
+            bad.add_remark(note)
+        names = rows.names
+        if names:
+            yield _header(names, path, 1)
+        for number, record, why in rows:
+            if why is not None:
+                yield FieldRow(number, [], short_reason(why))
+                continue
+            if names is None:
+                names = list(record)
+                yield _header(names, path, number)
+            yield FieldRow(number, [_as_text(record.get(name)) for name in names])
 
 
-def _csv_rows(path: Path) -> Iterator[FieldRow]:
-    names = _csv_header(path)
-    if not names:
-        return
+def _header(names: list[str], path: Path, number: int) -> FieldRow:
     if len(names) < 2:
-        raise InputError(f"{near(path)}: one column, {names[0]!r}; write a header and commas between the columns")
-    yield FieldRow(1, [name.strip() for name in names])
-    source = Source(path)
-    try:
-        for block in open_reader(source, "csv", names[0], keep=True).blocks():
-            for index, (number, record) in enumerate(zip(block.numbers, block.records or (), strict=True)):
-                why = block.bad.get(index)
-                yield FieldRow(number, [value.strip() for value in record.values()], why and why.split(";")[0])
-    finally:
-        source.close()
+        remedy = "write two in each object" if form_of(path) in _OBJECTS else "name each column, with commas between"
+        raise InputError(f"{near(path)}: one column, {', '.join(map(repr, names)) or 'no name'}; {remedy}")
+    return FieldRow(number, [name.strip() for name in names])
 
 
-def _json_rows(path: Path) -> Iterator[FieldRow]:
-    """Yield rows of JSON objects; a value that is missing or neither text nor number is empty."""
-    names: list[str] | None = None
-    for number, raw in split_lines(path):
-        if raw is None:
-            yield FieldRow(number, [], TOO_LONG)
-            continue
-        try:
-            found = orjson.loads(raw.decode("utf-8"))
-        except UnicodeDecodeError:
-            yield FieldRow(number, [], NOT_UTF8)
-            continue
-        except orjson.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict):
-            yield FieldRow(number, [], "no JSON object")
-            continue
-        if names is None:
-            names = list(found)
-            if len(names) < 2:
-                raise InputError(f"{near(path)} line {number}: fewer than two members; write two in each object")
-            yield FieldRow(number, names)
-        yield FieldRow(number, [_plain(found.get(name)) for name in names])
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        return str(value).lower() if isinstance(value, bool) else ""
-    return str(value).strip()
-
-
-def _csv_header(path: Path) -> list[str]:
-    try:
-        lines = (raw.decode("utf-8") + "\n" for _, raw in number_lines(path))
-        return next(csv.reader(lines, strict=True), [])
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{near(path)} line 1: {error}; its first line must name the columns") from error
+def _as_text(value: Any) -> str:
+    """Return a value as stripped text; what is neither text nor a number is empty."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
 
 
 def choose_columns(
@@ -173,14 +143,17 @@ def split_header(
     top = next(rows, None)
     if top is None:
         return None, rows
-    if form_of(path) in NAMED or find_places(top.values, first, second) is not None:
+    if has_names(path) or find_places(top.values, first, second) is not None:
         return top.values, rows
     return None, chain([top], rows)
 
 
 def header_of(path: Path) -> str:
     """Return the phrase that tells a user where the column names come from."""
-    return "the first object names the columns" if form_of(path) == "jsonl" else "line 1 is a header"
+    form = form_of(path)
+    if form in _OBJECTS:
+        return "the first object names the columns"
+    return "the columns have names" if form == "parquet" else "line 1 is a header"
 
 
 def is_zero(chosen: ChosenColumns, values: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ class Labeled(NamedTuple):
 
 
 def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], BadRows]:
-    """Read the rows of a file, plain or gzip; each has as many texts as the first usable row, one or two.
+    """Read the rows of a file, plain or compressed; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
     like, or two such as `premise` and `hypothesis`, is recognized, says which columns these are, and is no row; a CSV
@@ -44,8 +44,8 @@ def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labele
     """Read rows with one text each, like `read_labeled`; a third column of numbers is reported and ignored.
 
     Raises:
-        InputError: Nothing can be learned from the labels: where there is one alone, none has two texts, or there are
-            fewer texts than labels, as where the text comes first.
+        InputError: Nothing can be learned from the labels: where there is one label only, no label has two texts, or
+            there are fewer texts than labels, as where the text comes first.
     """
     found, bad = _read(path, on_bad, frozenset({2}), _TEXT_REMEDY)
     texts: dict[str, set[str]] = {}
@@ -69,7 +69,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
     found: list[Labeled] = []
     bad = BadRows(path)
     pairs = 3 in counts
-    header, rows = split_header(table_rows(path), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
+    header, rows = split_header(table_rows(bad), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
     if header is not None:
         places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)

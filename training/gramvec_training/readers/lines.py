@@ -1,28 +1,22 @@
-"""Lines of text files, plain or gzip or from a pipe, and an account of the rows that cannot be used."""
+"""Lines of text files, plain or compressed or from a pipe, and an account of the rows that cannot be used."""
 
 from __future__ import annotations
 
-import gzip
-import io
+import re
 import sys
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from gramvec.errors import InputError
-from gramvec.tables.inputs import MAX_LINE_BYTES, STDIN, Lines
+from gramvec.tables.inputs import STDIN, Source
+from gramvec.tables.readers import open_reader
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import write_atomically
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_HEAD_BYTES = 4096  # in which a text has no zero byte, and UTF-16 and binary files have
 _SHOWN_LINES = 5
-NOT_UTF8 = "not UTF-8"
-TOO_LONG = f"longer than {MAX_LINE_BYTES >> 20} MiB"
+_DETAILS = re.compile(r"[;(]")  # where the remedy of a reason begins, or what differs from row to row
 
 
 def near(path: Path) -> Path:
@@ -35,12 +29,14 @@ def near(path: Path) -> Path:
 class BadRows:
     """Unusable rows of one file: reason -> line numbers from 1.
 
-    remarks: on how the file was read, a sentence each: its header, its scores.
+    remarks: on how the file was read, a sentence each: its header, its scores. unit: what the numbers count, "line" or,
+    of Parquet and spreadsheets, "row".
     """
 
     path: Path
     lines: dict[str, list[int]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    unit: str = "line"
 
     def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
         """Count one bad row, or refuse it where `on_bad` is "refuse".
@@ -49,7 +45,7 @@ class BadRows:
             InputError: `on_bad` is "refuse"; the message names file and line.
         """
         if on_bad == "refuse":
-            raise InputError(f"{near(self.path)} line {line}: {reason}; {remedy}")
+            raise InputError(f"{near(self.path)} {self.unit} {line}: {reason}; {remedy}")
         self.lines.setdefault(reason, []).append(line)
 
     def add_remark(self, sentence: str) -> None:
@@ -77,7 +73,7 @@ class BadRows:
         for reason, numbers in sorted(self.lines.items()):
             shown = ", ".join(str(number) for number in numbers[:_SHOWN_LINES])
             more = ", ..." if len(numbers) > _SHOWN_LINES else ""
-            parts.append(f"{len(numbers):,} {reason} (line{'s' if len(numbers) > 1 else ''} {shown}{more})")
+            parts.append(f"{len(numbers):,} {reason} ({self.unit}{'s' if len(numbers) > 1 else ''} {shown}{more})")
         return f"{name}{self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
 
 
@@ -93,93 +89,62 @@ class RowsRead:
         return read
 
 
-def open_binary(path: Path) -> io.BufferedReader:
-    """Open a plain or gzip file for reading; gzip is recognized by its first two bytes, not by its name.
+def check_exists(path: Path) -> None:
+    """Raise InputError where a file is missing."""
+    if path != STDIN and not path.exists():
+        raise InputError(f"{path}: no such file; check the path, or the folder given as --data")
 
-    Raises:
-        InputError: At the path: there is no such file or it cannot be read.
+
+def short_reason(why: str) -> str:
+    """Return why a reader of `gramvec.tables` gives a row up, such as "not UTF-8", without details and remedy."""
+    return _DETAILS.split(why, maxsplit=1)[0].rstrip()
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str, str | None]]:
+    r"""Yield (line number from 1, text, None or why it cannot be read) for every line, split only on "\n".
+
+    One "\r" at the end of a line and a byte-order mark at the start of the file are dropped; UTF-16 with such a mark is
+    read, too. Raises InputError where the file is missing or no text, or its compressed data is damaged.
     """
+    check_exists(path)
+    source = Source(path)
     try:
-        with path.open("rb") as handle:
-            packed = handle.read(2) == _GZIP_MAGIC
-        return io.BufferedReader(gzip.GzipFile(path)) if packed else path.open("rb")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; check the path, or the folder given as --data") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        for block in open_reader(source, "txt", None, keep=False).blocks():
+            reasons: list[str | None] = [None] * len(block.texts)
+            for place, why in block.bad.items():
+                reasons[place] = short_reason(why)
+            yield from zip(block.numbers, block.texts, reasons, strict=True)
+    finally:
+        source.close()
 
 
-def split_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    r"""Yield (line number from 1, bytes) for every line, split only on "\n"; None for a line longer than 16 MiB.
-
-    One "\r" at the end of a line and a byte-order mark at the start of the file are dropped. Raises InputError where
-    the file is missing, UTF-16 or no text, or its gzip data is damaged.
-    """
-    with open_binary(path) as handle:
-        lines = Lines(handle)
-        try:
-            _check_text(near(path), handle.peek(_HEAD_BYTES)[:_HEAD_BYTES])
-            while (line := lines.read()) != b"":
-                if line is not None:
-                    line = line.removeprefix(_BOM) if lines.number == 2 else line
-                    line = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield lines.number - 1, line
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            after = lines.number - 1
-            raise InputError(f"{path}: damaged after line {after} ({error}); fetch or pack it again") from error
-
-
-def check_head(name: str, head: bytes) -> None:
-    """Refuse data that begins like UTF-16, or like neither text nor gzip, with InputError."""
-    if not head.startswith(_GZIP_MAGIC):
-        _check_text(name, head[:_HEAD_BYTES])
-
-
-def _check_text(name: Path | str, head: bytes) -> None:
-    if head.startswith(_UTF_16):
-        raise InputError(f"{name}: UTF-16; save it as UTF-8, for instance with iconv -f UTF-16 -t UTF-8")
-    if 0 in head:
-        raise InputError(
-            f"{name}: not a text file, byte {head.index(0) + 1:,} is zero; give UTF-8, plain or gzip, and convert "
-            "UTF-16, spreadsheets and Parquet first"
-        )
-
-
-def number_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of `split_lines`, and raise InputError for a line longer than 16 MiB."""
-    for number, line in split_lines(path):
-        if line is None:
-            raise InputError(f"{near(path)} line {number}: {TOO_LONG}; split it")
-        yield number, line
+def number_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, text) for every line; raise InputError for a line that cannot be read."""
+    for number, text, why in read_lines(path):
+        if why is not None:
+            raise InputError(f"{near(path)} line {number}: {why}; correct the file")
+        yield number, text
 
 
 def read_rows(path: Path, *, columns: int) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, values separated by tabs) for every line that is not empty.
 
     Raises:
-        InputError: At the line: one with fewer than `columns` values and one that is not UTF-8, and what
-            `number_lines` raises.
+        InputError: At the line: one with fewer than `columns` values, and what `number_lines` raises.
     """
-    for number, raw in number_lines(path):
-        if not raw:
+    for number, text in number_lines(path):
+        if not text:
             continue
-        try:
-            values = raw.decode("utf-8").split("\t")
-        except UnicodeDecodeError:
-            raise InputError(f"{path} line {number}: not UTF-8; convert the file") from None
+        values = text.split("\t")
         if len(values) < columns:
             raise InputError(f"{path} line {number}: {len(values)} of {columns} columns, which tabs divide")
         yield number, values
 
 
 def read_texts(path: Path) -> Iterator[str]:
-    """Yield one stripped text a line; blank lines and lines that are not UTF-8 are left out."""
-    for _, raw in number_lines(path):
-        try:
-            text = raw.decode("utf-8").strip()
-        except UnicodeDecodeError:
-            continue
-        if text:
+    """Yield one stripped text a line; blank lines and lines that cannot be read are left out."""
+    for _, line, why in read_lines(path):
+        if why is None and (text := line.strip()):
             yield text
 
 
@@ -196,7 +161,7 @@ def spool(path: Path, target: Path) -> None:
     """Copy a pipe to the file `target`, whole or not at all.
 
     Raises:
-        InputError: More than 4 GiB, and, as soon as it is seen, for UTF-16 and what is no text.
+        InputError: More than 4 GiB.
     """
     name = "standard input" if path == STDIN else str(path)
     if path == STDIN:
@@ -213,8 +178,6 @@ def spool(path: Path, target: Path) -> None:
 def _copy(source: BinaryIO, file: BinaryIO, name: str) -> None:
     taken = 0
     while part := source.read(_PART):
-        if not taken:
-            check_head(name, part)
         taken += len(part)
         if taken > MAX_BYTES:
             raise InputError(f"{name}: gives more than {MAX_BYTES >> 30} GiB; write it to a file, and give that")

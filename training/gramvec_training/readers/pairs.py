@@ -13,17 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec.tables.inputs import form_of
 from gramvec_training.readers.columns import (
-    NAMED,
     ChosenColumns,
     choose_columns,
+    has_names,
     header_of,
     is_number,
     is_zero,
     table_rows,
 )
-from gramvec_training.readers.lines import NOT_UTF8, TOO_LONG, BadRows, near, split_lines
+from gramvec_training.readers.lines import BadRows, near, read_lines
 from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
@@ -51,7 +50,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadR
     skipped and counted, or refused with InputError.
     """
     bad = BadRows(path)
-    chosen, rows = choose_columns(table_rows(path), bad, LEFT, RIGHT)
+    chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT)
     groups: list[Group] = []
     zeros = 0
     for number, values, why in rows:
@@ -78,8 +77,8 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Bad
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    rows = table_rows(path)
-    if form_of(path) in NAMED and next(rows, None) is not None:
+    rows = table_rows(bad)
+    if has_names(path) and next(rows, None) is not None:
         bad.add_remark(f"{header_of(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
@@ -96,45 +95,31 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRo
     """
     groups: list[Group] = []
     bad = BadRows(path)
-    for number, raw in split_lines(path):
-        fields = _decode(raw, number, bad, on_bad, _PPDB_REMEDY, _PPDB_SEPARATOR)
-        if fields is None:
-            continue
-        if len(fields) < 3:
-            bad.note(number, "fewer than three fields", on_bad=on_bad, remedy=_PPDB_REMEDY)
-            continue
-        _keep(fields[1:3], number, groups, bad, on_bad, _PPDB_REMEDY)
+    for number, text, why in read_lines(path):
+        fields = [field.strip() for field in text.split(_PPDB_SEPARATOR)]
+        if why or len(fields) < 3:
+            bad.note(number, why or "fewer than three fields", on_bad=on_bad, remedy=_PPDB_REMEDY)
+        else:
+            _keep(fields[1:3], number, groups, bad, on_bad, _PPDB_REMEDY)
     return groups, bad
 
 
 def read_paraphrases(
     path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip"
 ) -> tuple[list[Group], BadRows]:
-    """Read groups of any layout; without `layout`, `*.groups.tsv[.gz]` are groups and all else pairs.
+    """Read groups of any layout; without `layout`, `*.groups.tsv`, plain or compressed, are groups and all else pairs.
 
     Raises:
         InputError: The file is missing or holds no usable row.
     """
     if layout is None:
-        layout = "groups" if path.name.removesuffix(".gz").endswith(".groups.tsv") else "pairs"
+        plain_name = path.name.removesuffix(".gz").removesuffix(".zst")
+        layout = "groups" if plain_name.endswith(".groups.tsv") else "pairs"
     groups, bad = _READERS[layout](path, on_bad=on_bad)
     if not groups:
         found = f" ({bad.summary(of_file=False)})" if bad.total else ""
         raise InputError(f"{near(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
     return groups, bad
-
-
-def _decode(
-    raw: bytes | None, number: int, bad: BadRows, on_bad: OnBad, remedy: str, separator: str
-) -> list[str] | None:
-    if raw is None:
-        bad.note(number, TOO_LONG, on_bad=on_bad, remedy=remedy)
-        return None
-    try:
-        return [column.strip() for column in raw.decode("utf-8").split(separator)]
-    except UnicodeDecodeError:
-        bad.note(number, NOT_UTF8, on_bad=on_bad, remedy=remedy)
-        return None
 
 
 def _keep(columns: list[str], number: int, groups: list[Group], bad: BadRows, on_bad: OnBad, remedy: str) -> None:
@@ -170,7 +155,8 @@ def holds_labels(path: Path) -> bool:
     Raises:
         InputError: The file is missing or no text.
     """
-    chosen, rows = choose_columns(table_rows(path), BadRows(path), LEFT, RIGHT, labels=True)
+    bad = BadRows(path)
+    chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         return False
     return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
@@ -186,7 +172,7 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
             for a file without labels.
     """
     bad = BadRows(path)
-    chosen, rows = choose_columns(table_rows(path), bad, LEFT, RIGHT, labels=True)
+    chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         raise InputError(f"{near(path)}: no column of labels; write 0, 1 or a score behind the two texts")
     left, right, labels = [], [], []

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.readers.lines import number_lines
+from gramvec_training.readers.lines import number_lines, read_lines
 from gramvec_training.shared import Floats
 
 
@@ -79,10 +79,7 @@ def _from_array(path: Path, listed: Path) -> tuple[list[str], Floats]:
 
 def _list_names(path: Path) -> list[str]:
     if path.suffix != ".parquet":
-        try:
-            return [raw.decode("utf-8") for _, raw in number_lines(path)]
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: not UTF-8: {error}") from error
+        return [word for _, word in number_lines(path)]
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -103,8 +100,8 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
     seen: set[str] = set()
     rows: list[Floats] = []
     dimension: int | None = None
-    for number, raw in number_lines(path):
-        fields = raw.rstrip().split(b" ")
+    for number, line in number_lines(path):
+        fields = line.rstrip().split(" ")
         if number == 1 and len(fields) == 2 and all(part.isdigit() for part in fields):
             dimension = int(fields[1])
             continue
@@ -116,12 +113,12 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
                 "each line is a word and its numbers, separated by single spaces"
             )
         try:
-            word = b" ".join(fields[:-dimension]).decode("utf-8")
             row = np.array(fields[-dimension:], dtype=np.float32)
         except ValueError as error:
             raise InputError(f"{path} line {number}: not a word and {dimension} numbers: {error}") from error
         if not np.isfinite(row).all():
             raise InputError(f"{path} line {number}: a number that is not finite; remove the line")
+        word = " ".join(fields[:-dimension])
         if word not in seen:
             seen.add(word)
             words.append(word)
@@ -141,11 +138,11 @@ def read_frequencies(path: Path) -> dict[str, float]:
         InputError: Naming the line that is neither.
     """
     values: list[tuple[str, float]] = []
-    for number, raw in number_lines(path):
-        if not raw.strip():
+    for number, line in number_lines(path):
+        if not line.strip():
             continue
         try:
-            word, value = raw.decode("utf-8").rsplit(None, 1)
+            word, value = line.rsplit(None, 1)
             values.append((word.strip().lower(), float(value)))
         except ValueError:
             raise InputError(
@@ -180,8 +177,8 @@ def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in paths:
         rows = 0
-        for _, raw in number_lines(path):
-            word, _, rest = raw.decode("utf-8", "replace").partition("\t")
+        for _, line, _ in read_lines(path):
+            word, _, rest = line.partition("\t")
             misspelling = rest.split("\t")[0].strip()
             if word.isalpha() and misspelling and misspelling.lower() != word.lower():
                 found.setdefault(word.lower(), []).append(misspelling)
