@@ -35,7 +35,7 @@ SETS = {
 OUT_OF_SCOPE, EVERY = "hwu64", 4  # every fourth label is left out
 OUT_OF_SCOPE_SIZES = {None: 1, 20: 5}  # of each label, and the draws
 DEFAULT = "gramvec classify"
-DRAWS, MOST_OF_DRAWS = 5, 100  # where there are up to so many examples of each label
+DRAWS, MAX_DRAWN = 5, 100  # where there are up to so many examples of each label
 
 Scores = NDArray[np.float64]
 Known = NDArray[np.bool_]  # of each text asked, whether its best label is sure enough to be given
@@ -73,7 +73,7 @@ def run(setting: Setting) -> Part:
             names = sorted({*labels})
             own, right = ([names.index(one) for one in some] for some in (labels, true))
             for size in sizes:
-                draws = DRAWS if size and size <= MOST_OF_DRAWS else 1
+                draws = DRAWS if size and size <= MAX_DRAWN else 1
                 splits = [Split(*_chosen(texts, own, size, draw), asked_texts) for draw in range(draws)]
                 learned_texts = f"{len(splits[0].texts):,} texts" + (f", {draws} draws" if draws > 1 else "")
                 title = f"classify: {name}, {size or 'all'} of each of {len(names)} labels, {learned_texts}"

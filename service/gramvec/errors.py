@@ -98,8 +98,8 @@ def quoted(value: object) -> str:
 
     An exception gives its message, at most 400 characters; any other object gives the name of its type.
     """
-    most = MAX_OF_ERROR if isinstance(value, Exception) else MAX_QUOTED
+    limit = MAX_OF_ERROR if isinstance(value, Exception) else MAX_QUOTED
     if not isinstance(value, str | int | float | Exception):
         return type(value).__name__
-    text = str(value)[: most + 1].encode("unicode-escape").decode("ascii")
-    return text if len(text) <= most else text[:most] + "..."
+    text = str(value)[: limit + 1].encode("unicode-escape").decode("ascii")
+    return text if len(text) <= limit else text[:limit] + "..."

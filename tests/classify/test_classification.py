@@ -50,7 +50,7 @@ KNOWN = ["my card is lost", "i lost the card", "a card", "dollars"]
 
 def head(labels: int = 3, d: int = 4, **changes: Any) -> Head:
     rng = np.random.default_rng(1)
-    vocabulary = NgramColumns.of_texts(KNOWN, least=1, most=1000)
+    vocabulary = NgramColumns.of_texts(KNOWN, min_texts=1, max_columns=1000)
     values: dict[str, Any] = {
         "coefficients": rng.normal(size=(labels, d)).astype(np.float32),
         "intercepts": rng.normal(size=labels).astype(np.float32),
@@ -146,7 +146,7 @@ TEXTS = ["my my card", "A  Card is lost", "x", "", "dollars dollars for a euro",
 
 
 def test_tf_idf_as_a_slow_reference_has_it() -> None:
-    vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=1000)
+    vocabulary = NgramColumns.of_texts(TEXTS, min_texts=1, max_columns=1000)
     documents = [spelt(text) for text in TEXTS]
     assert len(vocabulary.keys) == sum(len(set().union(*(one[part] for one in documents))) for part in (0, 1))
     found = vocabulary.weighed(TEXTS)
@@ -166,7 +166,7 @@ def test_tf_idf_as_a_slow_reference_has_it() -> None:
 
 def test_the_commonest_features_of_each_part_are_kept() -> None:
     texts = ["aa bb", "aa cc", "aa bb"]
-    vocabulary = NgramColumns.of_texts(texts, least=2, most=2)
+    vocabulary = NgramColumns.of_texts(texts, min_texts=2, max_columns=2)
     parts = vocabulary.keys >> 24
     assert np.bincount(parts).tolist() == [2, 2]  # words: aa, and bb or "aa bb"
     assert vocabulary.idf[parts == 1].min() == pytest.approx(1.0)  # aa is in every text

@@ -162,7 +162,7 @@ def test_targets_of_several_labels() -> None:
 
 
 def test_what_is_new_in_a_text_by_hand() -> None:
-    vocabulary = NgramColumns.of_texts(["aa bb", "aa cc"], least=1, most=100)
+    vocabulary = NgramColumns.of_texts(["aa bb", "aa cc"], min_texts=1, max_columns=100)
     assert vocabulary.unseen == pytest.approx(np.log(3) + 1)
     known = vocabulary.weighed(["aa bb", "aa zz", "zz", ""]).known
     assert known[0] == pytest.approx([1, 1])

@@ -24,7 +24,7 @@ from http_support import PATIENCE, until
 from static_support import write_model2vec
 
 pytestmark = pytest.mark.skipif(not ENGINE, reason="make image-test builds the image and runs these")
-MOST_BYTES = 950_000_000
+MAX_BYTES = 950_000_000
 GRACE_SECONDS = 20
 # Run inside, where there is no network to ask from elsewhere.
 ASK_ALL = """
@@ -48,7 +48,7 @@ def served() -> Iterator[Container]:
 
 def test_the_image_is_small_and_says_what_it_is() -> None:
     (image,) = json.loads(engine("image", "inspect", IMAGE))
-    assert image["Size"] < MOST_BYTES
+    assert image["Size"] < MAX_BYTES
     config = image["Config"]
     assert config["User"] == "65532:65532"
     assert config["StopSignal"] in ("SIGTERM", "15")

@@ -29,7 +29,7 @@ from http_support import served_process, until
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
 
 # What PyPI takes of one file unless asked.
-MOST_BYTES = 100 * 2**20
+MAX_BYTES = 100 * 2**20
 NAMES = ("service", "training", "hatch_build.py", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md", "LICENSE")
 CONSTRAINTS = str(ROOT / "requirements" / "constraints.txt")
 OTHERS = ("3.12", "3.13")
@@ -118,7 +118,7 @@ def files_of_sdist(path: Path) -> dict[str, bytes]:
 
 def test_the_wheel_has_what_serves_and_nothing_else(built: tuple[Path, Path], home: Path) -> None:
     _, wheel = built
-    assert wheel.stat().st_size < MOST_BYTES
+    assert wheel.stat().st_size < MAX_BYTES
     assert re.fullmatch(r"gramvec-[\d.]+-cp3\d+-cp3\d+-(manylinux[\w]+\.?)+\.whl", wheel.name)
     files = files_of_wheel(wheel)
     (loops,) = (name for name in files if name.endswith(".so"))
@@ -139,7 +139,7 @@ def test_the_wheel_has_what_serves_and_nothing_else(built: tuple[Path, Path], ho
 
 def test_the_sdist_has_what_a_wheel_is_built_from(built: tuple[Path, Path]) -> None:
     sdist, _ = built
-    assert sdist.stat().st_size < MOST_BYTES
+    assert sdist.stat().st_size < MAX_BYTES
     files = files_of_sdist(sdist)
     assert {"service/gramvec/native/module.c", "service/gramvec/native/sum.h", "hatch_build.py", "LICENSE"} <= set(
         files

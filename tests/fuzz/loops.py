@@ -27,7 +27,7 @@ from gramvec.text.memo import Memo
 from gramvec.text.vocabulary import Vocabulary
 
 THREADS = 3
-MOST_FOR_REFERENCE = 2_000
+MAX_FOR_REFERENCE = 2_000
 COMPOSE = "NFC"
 
 
@@ -78,7 +78,7 @@ def compare(
     if memo is not None:
         known = reference.known(vocabulary, memo)
         for index, text in enumerate(texts):
-            if len(text) > MOST_FOR_REFERENCE:
+            if len(text) > MAX_FOR_REFERENCE:
                 continue
             rows = sorted(together.ids[together.offsets[index] : together.offsets[index + 1]].tolist())
             assert rows == reference.sums(text, spec, vocabulary, memo, known), text

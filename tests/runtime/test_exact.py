@@ -99,11 +99,11 @@ def test_how_many_rows_are_exact_by_hand(make: Make) -> None:
     # The largest row is 127 in its largest column, and weighs 128 steps.
     exact = ExactTable.of(make())
     assert exact is not None
-    assert exact.most == 2**24 // (127 * 128) == 1032
+    assert exact.max_rows == 2**24 // (127 * 128) == 1032
     assert 1032 * 127 * 128 <= 2**24 < 1033 * 127 * 128
     same = ExactTable.of(make(table=np.ones((4, 2), np.float32), d=2))
     assert same is not None
-    assert (same.most, same.step, same.columns) == (1032, np.float32(1 / 127 / 128), pytest.approx([1, 1]))
+    assert (same.max_rows, same.step, same.columns) == (1032, np.float32(1 / 127 / 128), pytest.approx([1, 1]))
     assert ExactTable.of(make(precision="float32")) is None
     assert ExactTable.of(make(precision="float16")) is None
     assert ExactTable.of(make(table=np.zeros((4, 2), np.float32), d=2)) is None

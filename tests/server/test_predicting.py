@@ -31,7 +31,7 @@ TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]
 
 def saved(path: Path, small: gramvec.Embedder, *, labels: tuple[str, ...] = LABELS, threshold: float = 0.5) -> Head:
     """A head whose coefficients are the vectors of its labels."""
-    vocabulary = NgramColumns.of_texts(TEXTS, least=1, most=100)
+    vocabulary = NgramColumns.of_texts(TEXTS, min_texts=1, max_columns=100)
     ngrams = HeadWeights.of(vocabulary, np.ones((len(vocabulary.keys), len(labels)), np.float32))
     head = Head.of(
         small.embed(list(labels)) * 8, np.zeros(len(labels), np.float32), ngrams=ngrams, labels=labels,

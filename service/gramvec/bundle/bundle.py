@@ -24,8 +24,8 @@ from gramvec.bundle.manifest import (
     FORMAT,
     GRAPH,
     LEXICAL,
+    MAX_MANIFEST_BYTES,
     MEMO,
-    MOST_BYTES,
     TOKENIZER,
     VOCABULARY,
     FileRecord,
@@ -301,7 +301,7 @@ def _other_file(folder: Path) -> str | None:
     """Return the name of a file in a folder that is of no model, or None where all are those of one model."""
     try:
         with (folder / MANIFEST).open("rb") as file:
-            manifest = orjson.loads(file.read(MOST_BYTES))
+            manifest = orjson.loads(file.read(MAX_MANIFEST_BYTES))
         files = set(manifest["files"]) if manifest["format"] == FORMAT else set()
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         files = set()

@@ -30,7 +30,7 @@ LEXICAL = "lexical.safetensors"
 TOKENIZER = "tokenizer.json"
 
 # The models that ship have manifests of 0.14 MB. A manifest is parsed whole, into some twenty times its bytes.
-MOST_BYTES = 8 * 2**20
+MAX_MANIFEST_BYTES = 8 * 2**20
 MAX_CONTAINERS = 200_000  # a parser takes a second, and the interpreter's lock, for a million
 MAX_FILES = 64
 MAX_BYTES_OF_FILES = 64 * 2**30
@@ -128,7 +128,7 @@ class Golden(_Record):
     """A text with the features and the vector (float32, before normalization) that it must have."""
 
     text: str
-    ids: Annotated[list[int], _at_most(MOST_BYTES, int), AfterValidator(_rows)]
+    ids: Annotated[list[int], _at_most(MAX_MANIFEST_BYTES, int), AfterValidator(_rows)]
     vector: VectorColumns
 
 

@@ -23,8 +23,8 @@ class MalformedError(ValueError):
 class ProtobufReader:
     """Reader of messages that together have a limited number of fields."""
 
-    def __init__(self, most_fields: int) -> None:
-        self._left = most_fields
+    def __init__(self, max_fields: int) -> None:
+        self._left = max_fields
 
     def fields(self, message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         """Yield the number and value of each field: an unsigned int of 64 bits, or bytes (4 or 8 if fixed).

@@ -24,8 +24,8 @@ from gramvec.bundle.manifest import (
     CPU_GRAPH,
     GRAPH,
     LEXICAL,
+    MAX_MANIFEST_BYTES,
     MEMO,
-    MOST_BYTES,
     TOKENIZER,
     VOCABULARY,
     Manifest,
@@ -36,8 +36,8 @@ from gramvec.errors import BundleError
 
 # What is held in memory as a whole, and how large it may be. A graph of bags of rows has 4 KB, or a byte a row; weights
 # lie apart. Of the tables 10 million n-grams take 0.2 GB.
-MOST_BYTES_IN_MEMORY = {VOCABULARY: 2**30, MEMO: 2**30, LEXICAL: 2**20, TOKENIZER: 2**26}
-MOST_BYTES_IN_MEMORY |= dict.fromkeys((GRAPH, CPU_GRAPH), 2**26)
+MAX_BYTES_IN_MEMORY = {VOCABULARY: 2**30, MEMO: 2**30, LEXICAL: 2**20, TOKENIZER: 2**26}
+MAX_BYTES_IN_MEMORY |= dict.fromkeys((GRAPH, CPU_GRAPH), 2**26)
 REMEDY = "copy or export the model again"
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # neither waits for a FIFO nor takes a terminal
@@ -64,16 +64,16 @@ class Folder:
         """Return the manifest and its digest. Raises BundleError."""
         path = self.path / MANIFEST
         with self._file(MANIFEST) as (file, size):
-            if size > MOST_BYTES:
-                raise BundleError(f"{path}: {size} bytes, and a manifest has at most {MOST_BYTES}; {REMEDY}")
+            if size > MAX_MANIFEST_BYTES:
+                raise BundleError(f"{path}: {size} bytes, and a manifest has at most {MAX_MANIFEST_BYTES}; {REMEDY}")
             data = _read(file, size)
         return read_manifest(path, data)
 
-    def mapped(self, name: str, most: int) -> mmap.mmap:
-        """Map a file that no manifest lists, of 1 to `most` bytes. Raises BundleError."""
+    def mapped(self, name: str, max_bytes: int) -> mmap.mmap:
+        """Map a file that no manifest lists, of 1 to `max_bytes` bytes. Raises BundleError."""
         with self._file(name) as (file, size):
-            if not 0 < size <= most:
-                raise BundleError(f"{self.path / name}: not a file of 1 to {most} bytes; {self._remedy}")
+            if not 0 < size <= max_bytes:
+                raise BundleError(f"{self.path / name}: not a file of 1 to {max_bytes} bytes; {self._remedy}")
             return _map_file(self.path / name, file, size)
 
     def verify(self, manifest: Manifest) -> VerifiedFiles:
@@ -84,9 +84,11 @@ class Folder:
             with self._file(name) as (file, size):
                 if size != record.bytes:
                     raise BundleError(f"{self.path / name}: {size} bytes, the manifest says {record.bytes}; {REMEDY}")
-                if (most := MOST_BYTES_IN_MEMORY.get(name)) is not None:
-                    if record.bytes > most:
-                        raise BundleError(f"{self.path / name}: {record.bytes} bytes, and may have {most}; {REMEDY}")
+                if (max_bytes := MAX_BYTES_IN_MEMORY.get(name)) is not None:
+                    if record.bytes > max_bytes:
+                        raise BundleError(
+                            f"{self.path / name}: {record.bytes} bytes, and may have {max_bytes}; {REMEDY}"
+                        )
                     found.contents[name] = data = _read(file, record.bytes)
                     digest = hashlib.sha256(data).hexdigest()
                 else:

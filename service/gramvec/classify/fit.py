@@ -199,9 +199,9 @@ class _Fitting:
         self, texts: Sequence[str], vectors: Floats, targets: Targets, groups: Int64s, folds: Int64s, several: bool,
         watch: Callable[[int, int], object],
     ) -> None:  # fmt: skip
-        self.least = 2 if len(texts) >= 2000 else 1
-        most = min(MAX_OF_A_PART, max(MIN_OF_A_PART, MAX_WEIGHTS // targets.labels))
-        self.vocabulary = NgramColumns.of_texts(texts, least=self.least, most=most)
+        self.min_texts = 2 if len(texts) >= 2000 else 1
+        max_columns = min(MAX_OF_A_PART, max(MIN_OF_A_PART, MAX_WEIGHTS // targets.labels))
+        self.vocabulary = NgramColumns.of_texts(texts, min_texts=self.min_texts, max_columns=max_columns)
         self.is_word = self.vocabulary.keys >> COLUMN_BITS == WORDS
         sparse, self.known = _rows(self.vocabulary, texts)
         self.seen = [vectors, sparse[:, np.flatnonzero(~self.is_word)], sparse[:, np.flatnonzero(self.is_word)]]
@@ -305,7 +305,7 @@ class _Fitting:
             for fold in np.unique(self.folds[self.folds >= 0]).tolist():
                 rows = np.flatnonzero(self.folds == fold)
                 elsewhere = everywhere - np.asarray(there[rows].sum(axis=0)).ravel()
-                known = np.sqrt(squares[rows] @ (elsewhere >= self.least).astype(np.float64))
+                known = np.sqrt(squares[rows] @ (elsewhere >= self.min_texts).astype(np.float64))
                 news[rows] += 1 - np.minimum(known, 1) * self.known[rows, part]
         return news
 

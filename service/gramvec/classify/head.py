@@ -224,8 +224,8 @@ class Head:
         """Return at most how many products with weights of n-grams `predict` makes for texts."""
         if self.ngrams is None:
             return 0
-        most = len(self.ngrams.units)
-        return len(self.labels) * sum(min(FEATURES_A_CHARACTER * (len(text) + 2), most) for text in texts)
+        max_features = len(self.ngrams.units)
+        return len(self.labels) * sum(min(FEATURES_A_CHARACTER * (len(text) + 2), max_features) for text in texts)
 
     def check_bundle(self, digest: str, dimensions: int | None = None) -> None:
         """Raise InputError where vectors are of another bundle than the head's, or have other dimensions."""

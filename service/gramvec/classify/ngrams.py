@@ -88,8 +88,8 @@ class NgramColumns:
     unseen: float = 0.0
 
     @classmethod
-    def of_texts(cls, texts: Sequence[str], *, least: int, most: int) -> NgramColumns:
-        """Return the features that at least `least` texts hold, of each part the `most` commonest."""
+    def of_texts(cls, texts: Sequence[str], *, min_texts: int, max_columns: int) -> NgramColumns:
+        """Return the features that at least `min_texts` texts hold, of each part the `max_columns` commonest."""
         keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
             found = features(texts[first:last])
@@ -100,8 +100,8 @@ class NgramColumns:
             counts = np.bincount(places, np.concatenate([counts, of_new])).astype(np.int64)
         kept = []
         for part in (CHARACTERS, WORDS):
-            at = np.flatnonzero((keys >> COLUMN_BITS == part) & (counts >= least))
-            kept.append(at[np.argsort(-counts[at], kind="stable")[:most]])
+            at = np.flatnonzero((keys >> COLUMN_BITS == part) & (counts >= min_texts))
+            kept.append(at[np.argsort(-counts[at], kind="stable")[:max_columns]])
         places = np.sort(np.concatenate(kept))
         idf = inverse_frequency(len(texts), counts[places])
         unseen = float(np.float32(inverse_frequency(len(texts), np.zeros(1))[0]))

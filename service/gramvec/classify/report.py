@@ -103,8 +103,8 @@ def _label_table(labels: Sequence[str], answers: Sequence[str]) -> Table:
 class CountedLabels(LabelColumns):
     """The columns of `LabelColumns`, which counts what it gives, for a report; in memory that does not grow."""
 
-    def __init__(self, head: Head, prefix: str = "", *, most: int | None = None) -> None:
-        super().__init__(head, prefix, most=most)
+    def __init__(self, head: Head, prefix: str = "", *, max_characters: int | None = None) -> None:
+        super().__init__(head, prefix, max_characters=max_characters)
         self._counts = np.zeros(BINS, np.int64)
         # Texts of each label, those below the threshold, and the first one.
         self._labels: dict[str, tuple[int, int, str]] = {}
@@ -129,9 +129,9 @@ class CountedLabels(LabelColumns):
     def report(self, *, title: str, facts: Sequence[tuple[str, str]]) -> JobReport:
         """Return the report of the labels that were given."""
         texts, unknown = int(self._counts.sum()), sum(below for _, below, _ in self._labels.values())
-        most = sorted(self._labels, key=lambda name: (-self._labels[name][0], name))[:MAX_LABELS]
+        shown = sorted(self._labels, key=lambda name: (-self._labels[name][0], name))[:MAX_LABELS]
         rows = [[name, f"{count:,}", f"{below:,}", first]
-                for name, (count, below, first) in ((name, self._labels[name]) for name in most)]  # fmt: skip
+                for name, (count, below, first) in ((name, self._labels[name]) for name in shown)]  # fmt: skip
         return JobReport(
             title, f"{texts:,} texts have a label; {unknown:,} labels are below their threshold.", [*facts],
             scores=ScoreHistogram(self._counts.tolist(), self._head.threshold, "texts"),

@@ -41,8 +41,8 @@ def threshold_that_keeps(scores: Floats, weights: Doubles) -> float:
     odds -= np.log1p(-np.clip(scores.astype(np.float64), 1e-9, 1 - 1e-7))
     mean = float((odds * weights).sum()) / m
     spread = (float(((odds - mean) ** 2 * weights).sum()) / m) ** 0.5
-    least = float(odds.min()) - spread * max(np.log(1 / AIM / (m + 1)), 0.0)
-    return float(min(1 / (1 + np.exp(-least)), scores.min()))
+    lowest = float(odds.min()) - spread * max(np.log(1 / AIM / (m + 1)), 0.0)
+    return float(min(1 / (1 + np.exp(-lowest)), scores.min()))
 
 
 def own_thresholds(threshold: float, scores: Floats, labels: Int64s) -> dict[int, float]:

@@ -21,15 +21,15 @@ class LabelColumns(AddedColumns):
     Args:
         head: scores the texts.
         prefix: of the columns' names.
-        most: the characters of a text that the head sees.
+        max_characters: the characters of a text that the head sees.
     """
 
     option = "put something before the names of the new columns with --prefix"
 
-    def __init__(self, head: Head, prefix: str = "", *, most: int | None = None) -> None:
+    def __init__(self, head: Head, prefix: str = "", *, max_characters: int | None = None) -> None:
         self.names = (f"{prefix}label", f"{prefix}score", f"{prefix}known")
         self._head = head
-        self._most = most
+        self._max_characters = max_characters
 
     def types(self, pa: Any) -> list[Any]:
         """Return the Arrow type of each column."""
@@ -38,7 +38,7 @@ class LabelColumns(AddedColumns):
     def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
         """Return labels, scores and whether each is known, None for a row without a vector."""
         no_vector = missing.tolist()
-        texts = ["" if no else text[: self._most] for text, no in zip(block.texts, no_vector, strict=True)]
+        texts = ["" if no else text[: self._max_characters] for text, no in zip(block.texts, no_vector, strict=True)]
         answers = self._head.answers(self._head.predict(texts, np.asarray(vectors, np.float32)))
         label, score, known = [], [], []
         for answer, no in zip(answers, no_vector, strict=True):

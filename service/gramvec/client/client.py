@@ -152,7 +152,7 @@ class Client(Encodes):
         def send(start: int, batch: list[bytes]) -> list[Vectors]:
             size = len(batch) * width * 4
             body = body_of(array_of(batch), others)
-            reply = self._transport.post("/embed", body, first=start, most=size + SMALL_ANSWER)
+            reply = self._transport.post("/embed", body, first=start, max_bytes=size + SMALL_ANSWER)
             if len(reply.body) != size or reply.headers.get("x-dtype") != "float32":
                 raise ServiceError(f"{self._transport.url}: answered other vectors than were asked for")
             return [np.frombuffer(reply.body, "<f4").reshape(-1, width)]
@@ -247,12 +247,12 @@ class Client(Encodes):
 
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
             body = body_of(array_of(batch), others, "queries")
-            found = self._transport.post_json("/search", body, _SEARCHED, first=start, most=LARGE_ANSWER).results
-            return self._check_hits(found, len(batch), most=k)
+            found = self._transport.post_json("/search", body, _SEARCHED, first=start, max_bytes=LARGE_ANSWER).results
+            return self._check_hits(found, len(batch), max_hits=k)
 
-        most = max(1, MAX_HITS // max(k, MIN_LOOKED))
+        max_texts = max(1, MAX_HITS // max(k, MIN_LOOKED))
         encoded = self._encode_blocks(queries, truncate=truncate)
-        return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(orjson.dumps(others)))
 
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
@@ -275,7 +275,9 @@ class Client(Encodes):
 
         def send(start: int, batch: list[bytes]) -> list[float]:
             body = body_of(array_of(batch), others, "texts")
-            found = self._transport.post_json("/rerank", body, _RANKED, first=start, most=LARGE_ANSWER, same_model=True)
+            found = self._transport.post_json(
+                "/rerank", body, _RANKED, first=start, max_bytes=LARGE_ANSWER, same_model=True
+            )
             if sorted(entry.index for entry in found) != list(range(len(batch))):
                 raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
             return [entry.score for entry in sorted(found, key=lambda entry: entry.index)]
@@ -300,12 +302,12 @@ class Client(Encodes):
 
         def send(start: int, batch: list[bytes]) -> list[list[PredictedLabel]]:
             body = body_of(array_of(batch), others)
-            found = self._transport.post_json("/predict", body, _LABELS, first=start, most=LARGE_ANSWER)
-            return self._check_hits(found, len(batch), most=top_k)
+            found = self._transport.post_json("/predict", body, _LABELS, first=start, max_bytes=LARGE_ANSWER)
+            return self._check_hits(found, len(batch), max_hits=top_k)
 
-        most = None if top_k is None else max(1, MAX_LABELS // top_k)
+        max_texts = None if top_k is None else max(1, MAX_LABELS // top_k)
         encoded = self._encode_blocks(texts, truncate=truncate)
-        return self._transport.in_batches(encoded, send, most_texts=most, bytes_beside=len(orjson.dumps(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(orjson.dumps(others)))
 
     def match(
         self,
@@ -331,7 +333,7 @@ class Client(Encodes):
         options = {"top": top, "threshold": threshold, "one_to_one": one_to_one}
         given = {name: value for name, value in options.items() if value is not None}
         body = body_of(array_of(left_texts), {"right": orjson.Fragment(array_of(right_texts)), **given}, "left")
-        found = self._transport.post_json("/match", body, _MATCHED, most=LARGE_ANSWER).matches
+        found = self._transport.post_json("/match", body, _MATCHED, max_bytes=LARGE_ANSWER).matches
         if any(pair.left >= len(left_texts) or pair.right >= len(right_texts) for pair in found):
             raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
         return found
@@ -341,11 +343,11 @@ class Client(Encodes):
 
         def send(start: int, batch: list[bytes]) -> list[list[_Entry]]:
             body = body_of(array_of(batch), {"truncate": truncate})
-            found = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, most=LARGE_ANSWER)
-            return self._check_hits(found, len(batch), most=None)
+            found = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, max_bytes=LARGE_ANSWER)
+            return self._check_hits(found, len(batch), max_hits=None)
 
         encoded = self._encode_blocks(texts, truncate=truncate)
-        rows = self._transport.in_batches(encoded, send, most_characters=MAX_CHARACTERS)
+        rows = self._transport.in_batches(encoded, send, max_characters=MAX_CHARACTERS)
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         indices = np.fromiter((entry.index for row in rows for entry in row), np.int32, int(indptr[-1]))
         values = np.fromiter((entry.value for row in rows for entry in row), np.float32, int(indptr[-1]))
@@ -358,8 +360,8 @@ class Client(Encodes):
 
     def _scores(self, inputs: bytes, shape: tuple[int, ...]) -> Vectors:
         url = self._transport.url
-        most = int(np.prod(shape)) * SCORE_BYTES + SMALL_ANSWER
-        reply = self._transport.post("/similarity", body_of(inputs, {"model": self.name}), most=most)
+        max_bytes = int(np.prod(shape)) * SCORE_BYTES + SMALL_ANSWER
+        reply = self._transport.post("/similarity", body_of(inputs, {"model": self.name}), max_bytes=max_bytes)
         try:
             found = np.array(orjson.loads(reply.body), np.float64)
         except (ValueError, TypeError) as error:
@@ -368,8 +370,8 @@ class Client(Encodes):
             raise ServiceError(f"{url}: answered other scores than were asked for")
         return found.astype(np.float32)
 
-    def _check_hits(self, found: list[list[Any]], texts: int, *, most: int | None) -> list[list[Any]]:
-        if len(found) != texts or any(most is not None and len(hits) > most for hits in found):
+    def _check_hits(self, found: list[list[Any]], texts: int, *, max_hits: int | None) -> list[list[Any]]:
+        if len(found) != texts or any(max_hits is not None and len(hits) > max_hits for hits in found):
             raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
         return found
 

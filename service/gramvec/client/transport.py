@@ -116,7 +116,7 @@ class Transport:
         self._http.close()
 
     def post(
-        self, path: str, body: bytes, *, first: int = 0, most: int = SMALL_ANSWER, same_model: bool = True
+        self, path: str, body: bytes, *, first: int = 0, max_bytes: int = SMALL_ANSWER, same_model: bool = True
     ) -> Received:
         """Send a request and return its answer, which has status 200.
 
@@ -124,7 +124,7 @@ class Transport:
             path: The route.
             body: JSON.
             first: Number of the request's first text among the texts of the call, for messages.
-            most: Largest answer in bytes.
+            max_bytes: Largest answer in bytes.
             same_model: Whether the answer must come from `model`; indexes and heads may have another one.
 
         Raises:
@@ -132,7 +132,7 @@ class Transport:
             BackendError: The model failed on them.
             ServiceError: There is no answer, or it is not the service's.
         """
-        reply = self._send("POST", path, body, most)
+        reply = self._send("POST", path, body, max_bytes)
         if reply.status == 200:
             if same_model:
                 self._check_model(reply.headers.get("x-model", "an unnamed model"))
@@ -148,10 +148,10 @@ class Transport:
         raise ServiceError(said, status=reply.status)
 
     def post_json(
-        self, path: str, body: bytes, kind: TypeAdapter[T], *, first: int = 0, most: int, same_model: bool = False
+        self, path: str, body: bytes, kind: TypeAdapter[T], *, first: int = 0, max_bytes: int, same_model: bool = False
     ) -> T:
         """Send a request and return its answer, checked against a type."""
-        reply = self.post(path, body, first=first, most=most, same_model=same_model)
+        reply = self.post(path, body, first=first, max_bytes=max_bytes, same_model=same_model)
         try:
             return kind.validate_json(reply.body)
         except ValidationError as error:
@@ -162,29 +162,29 @@ class Transport:
         encoded: Sequence[bytes],
         send: Callable[[int, list[bytes]], list[T]],
         *,
-        most_texts: int | None = None,
+        max_texts: int | None = None,
         texts_beside: int = 0,
         bytes_beside: int = 0,
-        most_characters: int | None = None,
+        max_characters: int | None = None,
     ) -> list[T]:
         """Return what `send` gives for all texts, in requests within the service's limits.
 
         Args:
             encoded: Texts as JSON.
             send: Takes the number of a batch's first text and the batch.
-            most_texts: Most texts in a request, if fewer than the service takes.
+            max_texts: Most texts in a request, if fewer than the service takes.
             texts_beside: Texts that each request has beside the batch.
             bytes_beside: Bytes that each request has beside the batch.
-            most_characters: Most characters in a request, if fewer than the service takes.
+            max_characters: Most characters in a request, if fewer than the service takes.
         """
 
         def sent() -> list[T]:
             found = self.batches(
                 encoded,
-                most_texts=most_texts,
+                max_texts=max_texts,
                 texts_beside=texts_beside,
                 bytes_beside=bytes_beside,
-                most_characters=most_characters,
+                max_characters=max_characters,
             )
             return [answer for start, batch in found for answer in send(start, batch)]
 
@@ -195,10 +195,10 @@ class Transport:
         encoded: Sequence[bytes],
         share: int = 1,
         *,
-        most_texts: int | None = None,
+        max_texts: int | None = None,
         texts_beside: int = 0,
         bytes_beside: int = 0,
-        most_characters: int | None = None,
+        max_characters: int | None = None,
     ) -> Iterator[tuple[int, list[bytes]]]:
         """Cut encoded texts so that `share` batches fit into a request; yield each with the number of its first text.
 
@@ -209,19 +209,19 @@ class Transport:
             InputError: A text fits into no request.
         """
         limits = self._limits
-        most = max(1, min(limits.max_texts, limits.queue_texts) - texts_beside)
-        most = min(most, most_texts or most) // share
-        if not most:
+        limit = max(1, min(limits.max_texts, limits.queue_texts) - texts_beside)
+        limit = min(limit, max_texts or limit) // share
+        if not limit:
             raise ServiceError("the service takes one text a request, so it cannot compare two")
         room = (max(1024, limits.max_body_bytes - bytes_beside) - OTHER_FIELDS) // share
-        characters = min(limits.queue_characters - bytes_beside, most_characters or limits.queue_characters)
+        characters = min(limits.queue_characters - bytes_beside, max_characters or limits.queue_characters)
         usual = min(room, max(1, characters) // share)
         start, size, batch = 0, 0, list[bytes]()
         for index, text in enumerate(encoded):
             if len(text) + 1 > room:
                 said = f"text {index} has {len(text)} bytes as JSON, more than the service takes; shorten it"
                 raise InputError(said, index=index)
-            if batch and (len(batch) == most or size + len(text) + 1 > usual):
+            if batch and (len(batch) == limit or size + len(text) + 1 > usual):
                 yield start, batch
                 start, size, batch = index, 0, []
             batch.append(text)
@@ -254,14 +254,14 @@ class Transport:
         self._check_model(found[name].label)
         return found[name], info.limits
 
-    def _send(self, method: str, path: str, body: bytes, most: int) -> Received:
+    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> Received:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
 
         Every request may be repeated: none changes anything on the service.
         """
         pause, gives_up = FIRST_PAUSE, None
         while True:
-            found = self._send_once(method, path, body, most)
+            found = self._send_once(method, path, body, max_bytes)
             if isinstance(found, Received) and found.status not in RETRIED:
                 return found
             now = time.monotonic()
@@ -271,13 +271,15 @@ class Transport:
                 raise self._failure(found)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
-    def _send_once(self, method: str, path: str, body: bytes, most: int) -> Received | _Unanswered:
+    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> Received | _Unanswered:
         try:
             with self._http.stream(method, path, content=body) as response:
                 received = bytearray()
                 for part in response.iter_raw():
-                    if len(received) + len(part) > most:
-                        raise ServiceError(f"the service answered more than the {most} bytes that its answer can have")
+                    if len(received) + len(part) > max_bytes:
+                        raise ServiceError(
+                            f"the service answered more than the {max_bytes} bytes that its answer can have"
+                        )
                     received += part
                 return Received(response.status_code, response.headers, bytes(received))
         except self._library.TransportError as error:

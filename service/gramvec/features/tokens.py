@@ -326,10 +326,10 @@ def _lengthening(parts: list[Any]) -> int:
             matches.update({*replaced.lower()} - {" "})
         elif part.get("pattern"):
             written.append(content.lower())
-    most = max(matches.values(), default=0) + sum(
+    growth = max(matches.values(), default=0) + sum(
         max((matches[character] for character in text), default=0) for text in written
     )
-    return 1 + 2 * most
+    return 1 + 2 * growth
 
 
 def _check_model(model: dict[str, Any]) -> None:
@@ -351,11 +351,11 @@ def _check_model(model: dict[str, Any]) -> None:
     _check_pieces("vocabulary", pieces, MAX_PIECE_CHARACTERS)
 
 
-def _check_pieces(name: str, pieces: list[Any], most: int) -> None:
+def _check_pieces(name: str, pieces: list[Any], max_characters: int) -> None:
     if not all(isinstance(piece, str) and len(piece) <= LONGEST_PIECE for piece in pieces):
         raise ValueError(f"its {name} are not pieces of at most {LONGEST_PIECE} characters")
-    if sum(map(len, pieces)) > most:
-        raise ValueError(f"its {name} have over {most} characters together")
+    if sum(map(len, pieces)) > max_characters:
+        raise ValueError(f"its {name} have over {max_characters} characters together")
 
 
 def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each", "some"] | None:

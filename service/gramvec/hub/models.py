@@ -11,10 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from gramvec.bundle.bundle import check_target, open_bundle, stage_folder
-from gramvec.bundle.manifest import MOST_BYTES as MOST_MANIFEST_BYTES
-from gramvec.bundle.manifest import TOKENIZER, Manifest, read_manifest
+from gramvec.bundle.manifest import MAX_MANIFEST_BYTES, TOKENIZER, Manifest, read_manifest
 from gramvec.bundle.resolve import MANIFEST
-from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, open_folder
+from gramvec.bundle.verified_files import MAX_BYTES_IN_MEMORY, open_folder
 from gramvec.embed.loading import load
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.download import Hub, library
@@ -115,7 +114,7 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
 
 def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
     """Download a bundle whose files have the sizes that its manifest says, check it and put it into its folder."""
-    hub.check_size(MANIFEST, 0, MOST_MANIFEST_BYTES)
+    hub.check_size(MANIFEST, 0, MAX_MANIFEST_BYTES)
     with TemporaryDirectory() as made:
         hub.download(MANIFEST, Path(made) / MANIFEST)
         data = (Path(made) / MANIFEST).read_bytes()
@@ -153,9 +152,9 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
         with open_folder(source) as opened:
             _, inner = static.settings_of(opened)
         (source / inner).mkdir(exist_ok=True)
-        parts = {inner + TOKENIZER: MOST_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MAX_TABLE_BYTES}
-        for file, most in parts.items():
-            hub.check_size(file, 1, most)
+        parts = {inner + TOKENIZER: MAX_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MAX_TABLE_BYTES}
+        for file, max_bytes in parts.items():
+            hub.check_size(file, 1, max_bytes)
         size = sum(hub.sizes[file] for file in parts)
         _check_room(2 * size, folder)
         hub.allow(size)

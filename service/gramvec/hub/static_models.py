@@ -25,7 +25,7 @@ from gramvec.bundle.bundle import (
     stage_folder,
     write_manifest,
 )
-from gramvec.bundle.verified_files import MOST_BYTES_IN_MEMORY, Folder, open_folder
+from gramvec.bundle.verified_files import MAX_BYTES_IN_MEMORY, Folder, open_folder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import unit
 from gramvec.errors import BundleError, quoted
@@ -78,7 +78,7 @@ def import_static(
     check_target(path, overwrite=overwrite)
     with open_folder(source, REMEDY) as given:
         settings, inner = settings_of(given)
-        tokenizer = bytes(given.mapped(inner + TOKENIZER, MOST_BYTES_IN_MEMORY[TOKENIZER]))
+        tokenizer = bytes(given.mapped(inner + TOKENIZER, MAX_BYTES_IN_MEMORY[TOKENIZER]))
         data = given.mapped(inner + TABLE, MAX_TABLE_BYTES)
         card = bytes(given.mapped(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
     table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
@@ -181,9 +181,9 @@ def _table(path: Path, found: ArrayFile) -> Floats:
     if table.ndim != 2 or not len(table) or not 1 <= table.shape[1] <= MAX_DIMENSION:
         raise BundleError(f"{path}: {name} are not rows of 1 to {MAX_DIMENSION} numbers")
     if mapping is not None:
-        most = min(MAX_TOKENS, MAX_TABLE_BYTES // (4 * table.shape[1]))
-        if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or not 0 < len(mapping) <= most:
-            raise BundleError(f"{path}: mapping is not a list of rows for at most {most} tokens")
+        max_tokens = min(MAX_TOKENS, MAX_TABLE_BYTES // (4 * table.shape[1]))
+        if mapping.ndim != 1 or mapping.dtype.kind not in "iu" or not 0 < len(mapping) <= max_tokens:
+            raise BundleError(f"{path}: mapping is not a list of rows for at most {max_tokens} tokens")
         if mapping.min() < 0 or mapping.max() >= len(table):
             raise BundleError(f"{path}: mapping names a row that is not among the {len(table)} of the table")
         table = table[mapping.astype(np.int64)]

@@ -15,8 +15,8 @@
 
 /* As in text/characters.py and text/hashing.py. */
 enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
-enum { MOST_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
-enum { MOST_BITS = 16 }; /* of a character's id */
+enum { MAX_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
+enum { MAX_BITS = 16 }; /* of a character's id */
 /* Positions are int32, and a text is at most three times as long in normalization form C (UAX #15). */
 enum { LONGEST_TEXT = 1 << 28 };
 /* Slots that are taken one after the other, which a search may have to pass. Of four million keys that nobody chose to
@@ -59,8 +59,8 @@ typedef struct {
 typedef struct {
     const uint16_t *pages;   /* for each 256 code points: where they are among the entries */
     const uint32_t *entries; /* for each code point: class << 16 | id */
-    int64_t orders[MOST_ORDERS];
-    uint64_t masks[MOST_ORDERS];
+    int64_t orders[MAX_ORDERS];
+    uint64_t masks[MAX_ORDERS];
     int fitting[LONGEST_ORDER + 1]; /* how many orders are at most so long */
     uint64_t edge_masks[LONGEST_EDGE + 1];
     int n_orders, bits;
@@ -260,7 +260,7 @@ static inline void push_ngrams(const Features *f, Pending *pending, const Charac
                                int sums) {
     for (int64_t i = from; i < end; i++) {
         int fitting = f->fitting[smaller(smaller(chars->runs[i], i - from + 1), LONGEST_ORDER)];
-        if (pending->count > PENDING - MOST_ORDERS) resolve(f, pending);
+        if (pending->count > PENDING - MAX_ORDERS) resolve(f, pending);
         if (sums && fitting > 0) push_longest(f, pending, chars->histories[i], fitting - 1, 0);
         for (int k = 0; !sums && k < fitting; k++) push_longest(f, pending, chars->histories[i], k, k);
     }

@@ -13,7 +13,7 @@
 #include "featurize.h"
 
 /* As in lexical/sketch.py. */
-enum { WEIGHT_BITS = 18, SIGNS = 8, FULL_WEIGHT = 255, USUAL_BLOCK_BITS = 5, MOST_BLOCK_BITS = 7 };
+enum { WEIGHT_BITS = 18, SIGNS = 8, FULL_WEIGHT = 255, USUAL_BLOCK_BITS = 5, MAX_BLOCK_BITS = 7 };
 enum { LONGEST_HASHED = 6 };
 enum { PARTS = 8 };        /* in which squares are added */
 enum { HASHES = 512 };     /* that are made before they are added: a loop of one kind of work is twice as fast */

@@ -29,7 +29,7 @@ static PyObject *lexical_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     LexicalSketch *d = &self->lexical;
     self->compose = Py_NewRef(compose);
     d->scale = scale;
-    while (d->block_bits < MOST_BLOCK_BITS && (Py_ssize_t)SIGNS << d->block_bits < columns) d->block_bits++;
+    while (d->block_bits < MAX_BLOCK_BITS && (Py_ssize_t)SIGNS << d->block_bits < columns) d->block_bits++;
     if ((Py_ssize_t)SIGNS << d->block_bits != columns) {
         PyErr_SetString(PyExc_ValueError, "columns are 8 to 1024, a power of 2");
         goto failed;
@@ -68,7 +68,7 @@ static PyObject *lexical_join(LexicalObject *self, PyObject *args) {
     PyObject *texts, *given_vectors, *given_joined, *given_counts, *result = NULL;
     if (!PyArg_ParseTuple(args, "OOOO", &texts, &given_vectors, &given_joined, &given_counts)) return NULL;
     const LexicalSketch *d = &self->lexical;
-    int64_t sums[2 * SIGNS << MOST_BLOCK_BITS];
+    int64_t sums[2 * SIGNS << MAX_BLOCK_BITS];
     Buffers buffers = {.count = 0};
     Given given;
     Py_ssize_t n_vectors, n_joined, n_counts, columns = (Py_ssize_t)SIGNS << d->block_bits;

@@ -20,9 +20,9 @@ static void take_lock(PyThreadState *given) {
 }
 
 /* Arrays that an object holds on to. */
-enum { MOST_BUFFERS = 24 };
+enum { MAX_BUFFERS = 24 };
 typedef struct {
-    Py_buffer views[MOST_BUFFERS];
+    Py_buffer views[MAX_BUFFERS];
     int count;
 } Buffers;
 
@@ -179,7 +179,7 @@ static PyObject *featurizer_new(PyTypeObject *type, PyObject *args, PyObject *kw
     Features *f = &self->features;
     Py_ssize_t n_pages, n_entries;
     self->compose = Py_NewRef(compose);
-    if (bits < 1 || bits > MOST_BITS || reach < 0 || reach > LONGEST_REACH || (2 * reach + 1) * bits > 64) {
+    if (bits < 1 || bits > MAX_BITS || reach < 0 || reach > LONGEST_REACH || (2 * reach + 1) * bits > 64) {
         PyErr_SetString(PyExc_ValueError, "bits or reach do not fit a key of 64 bits");
         goto failed;
     }
@@ -188,7 +188,7 @@ static PyObject *featurizer_new(PyTypeObject *type, PyObject *args, PyObject *kw
     f->unknown_row = unknown_row;
     f->reach = reach;
     Py_ssize_t n_orders = PyTuple_GET_SIZE(orders);
-    if (n_orders > MOST_ORDERS) {
+    if (n_orders > MAX_ORDERS) {
         PyErr_SetString(PyExc_ValueError, "too many orders");
         goto failed;
     }
@@ -246,7 +246,7 @@ static int has_surrogate(PyObject *text) {
 }
 
 /* Of a call, and of texts in it: so many rows of each have their sizes in bytes below 2^63. */
-#define MOST_CHARACTERS (PY_SSIZE_T_MAX >> 8)
+#define MAX_CHARACTERS (PY_SSIZE_T_MAX >> 8)
 
 /* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */
 static Py_ssize_t take_texts(PyObject *compose, PyObject *sequence, Py_ssize_t n, PyObject **owned, Text *texts,
@@ -258,7 +258,7 @@ static Py_ssize_t take_texts(PyObject *compose, PyObject *sequence, Py_ssize_t n
             PyErr_Format(PyExc_TypeError, "text %zd is no str", i);
             return -1;
         }
-        if (PyUnicode_GET_LENGTH(text) > LONGEST_TEXT || characters > MOST_CHARACTERS) {
+        if (PyUnicode_GET_LENGTH(text) > LONGEST_TEXT || characters > MAX_CHARACTERS) {
             PyErr_Format(PyExc_OverflowError, "text %zd has more than %d characters, or all together more than can be "
                          "counted; cut it up", i, LONGEST_TEXT);
             return -1;
@@ -312,7 +312,7 @@ static int take(PyObject *compose, PyObject *texts, Given *given) {
                                           : PySequence_Fast(texts, "texts must be a sequence of str");
     if (!given->sequence) return -1;
     Py_ssize_t n = given->n = PySequence_Fast_GET_SIZE(given->sequence);
-    if (n > MOST_CHARACTERS) {
+    if (n > MAX_CHARACTERS) {
         PyErr_NoMemory();
         given->n = 0;
         return -1;
@@ -381,7 +381,7 @@ typedef struct {
 } TableObject;
 
 /* The products of these and of 2^31 rows fit 63 bits. */
-enum { MOST_COLUMNS = 1 << 20, MOST_STRIDE = 1 << 30 };
+enum { MAX_COLUMNS = 1 << 20, MAX_STRIDE = 1 << 30 };
 
 /* Whether so many numbers are the vectors of n texts; a product could overflow. */
 static int are_vectors(Py_ssize_t numbers, Py_ssize_t n, const Table *t) {
@@ -415,7 +415,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!self) return NULL;
     Table *t = &self->table;
     if ((item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || n_rows > INT32_MAX || dimension < 1 ||
-        dimension > MOST_COLUMNS || stride < dimension * item || stride > MOST_STRIDE || stride % item != 0) {
+        dimension > MAX_COLUMNS || stride < dimension * item || stride > MAX_STRIDE || stride % item != 0) {
         PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit");
         goto failed;
     }
@@ -443,7 +443,7 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
             goto failed;
         }
     }
-    t->ahead = MOST_BYTES_AHEAD / stride < MOST_ROWS_AHEAD ? MOST_BYTES_AHEAD / stride : MOST_ROWS_AHEAD;
+    t->ahead = MAX_BYTES_AHEAD / stride < MAX_ROWS_AHEAD ? MAX_BYTES_AHEAD / stride : MAX_ROWS_AHEAD;
     t->sum = choose_sum(t, width);
     return (PyObject *)self;
 failed:

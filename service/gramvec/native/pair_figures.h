@@ -3,7 +3,7 @@
  * A part of module.c, whose buffers it takes. gramvec/pairs/figures_in_python.py is the same, slowly, and explains it. */
 
 enum { LETTERS, DIGITS, SYMBOLS, ZEROS };            /* kinds of tokens; ZEROS: several of them and nothing else */
-enum { LONGEST_COMPARED = 64, MOST_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */
+enum { LONGEST_COMPARED = 64, MAX_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */
 enum { OF_EQUAL = 17, OF_TEXT = 19, OF_COLUMNS = 6, FIGURES = OF_TEXT + OF_COLUMNS };
 #define NEAR_TOKEN 0.7
 #define BEGINNING 0.85
@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     double weight, equal, soft, heaviest_left;
     int compared, left, numbers_left;
-    Py_ssize_t letters[MOST_LEFT], digits[MOST_LEFT];
+    Py_ssize_t letters[MAX_LEFT], digits[MAX_LEFT];
     int n_letters, n_digits, letters_lost, digits_lost;
 } Aligned;
 
@@ -110,13 +110,13 @@ static void set_left(const Vocabulary *known, const Side *side, Aligned *of, Py_
     int letters = known->kinds[token] != DIGITS && known->kinds[token] != ZEROS;
     Py_ssize_t *kept = letters ? of->letters : of->digits;
     int *count = letters ? &of->n_letters : &of->n_digits;
-    if (*count < MOST_LEFT) {
+    if (*count < MAX_LEFT) {
         kept[(*count)++] = place;
         return;
     }
     *(letters ? &of->letters_lost : &of->digits_lost) = 1;
     int lightest = 0;
-    for (int i = 1; i < MOST_LEFT; i++)
+    for (int i = 1; i < MAX_LEFT; i++)
         if (known->weights[side->tokens[kept[i]]] < known->weights[side->tokens[kept[lightest]]]) lightest = i;
     if (known->weights[side->tokens[kept[lightest]]] < known->weights[token]) kept[lightest] = place;
 }
@@ -187,8 +187,8 @@ typedef struct {
 } Alignment;
 
 static void align_letters(const Vocabulary *known, const Side *a, const Side *b, Alignment *found, Pattern *pattern) {
-    float near[MOST_LEFT][MOST_LEFT];
-    uint8_t taken_a[MOST_LEFT] = {0}, taken_b[MOST_LEFT] = {0};
+    float near[MAX_LEFT][MAX_LEFT];
+    uint8_t taken_a[MAX_LEFT] = {0}, taken_b[MAX_LEFT] = {0};
     Aligned *one = &found->one, *other = &found->other;
     for (int i = 0; i < one->n_letters; i++) {
         int32_t left = a->tokens[one->letters[i]];

@@ -22,7 +22,7 @@
 #endif
 
 /* Rows are asked for so far ahead of their sum: on a Zen 5 a text's int8 rows take 2.4 us with one, 1.2 with 28. */
-enum { MOST_ROWS_AHEAD = 28, MOST_BYTES_AHEAD = 16000 };
+enum { MAX_ROWS_AHEAD = 28, MAX_BYTES_AHEAD = 16000 };
 /* int8 rows are read in blocks of so many columns; what the last reads beyond a row is dropped. */
 enum { BLOCK = 64 };
 /* int32 holds so many rows of 127 * 128 and more. */
@@ -209,13 +209,13 @@ static int64_t sum_floats(const Table *t, const int32_t *ids, int64_t from, int6
 }
 
 #ifdef __x86_64__
-/* The same with a whole sum in registers: 16 columns in each, up to MOST_VECTORS of them. */
-enum { MOST_VECTORS = 20 };
+/* The same with a whole sum in registers: 16 columns in each, up to MAX_VECTORS of them. */
+enum { MAX_VECTORS = 20 };
 
 __attribute__((target("avx512f,avx512bw,avx512vl"), always_inline)) static inline int64_t sum_in_registers(
     const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, float *total, int type, int vectors) {
     __mmask16 whole = 0xFFFF, tail = (__mmask16)(0xFFFF >> (16 * vectors - t->dimension));
-    __m512 sums[MOST_VECTORS];
+    __m512 sums[MAX_VECTORS];
 #pragma GCC unroll 20
     for (int v = 0; v < vectors; v++) sums[v] = _mm512_setzero_ps();
     for (int64_t i = from; i < to; i++) {
@@ -323,8 +323,8 @@ static int64_t sum_texts(const Table *t, const int32_t *ids, const int64_t *offs
 }
 
 /* Between these no square that matters to the sum is lost. As in embed/vectors.py. */
-#define LEAST_SQUARE 1e-24f
-#define MOST_SQUARE 1e36f
+#define MIN_SQUARE 1e-24f
+#define MAX_SQUARE 1e36f
 
 /* In doubles, for components whose squares a float cannot hold. */
 static void unit_row_wide(const float *row, int64_t d, float *unit) {
@@ -346,7 +346,7 @@ static void unit_rows(const float *rows, int64_t n, int64_t d, float *units) {
             for (int k = 0; k < LANES; k++) lanes[k] += row[c + k] * row[c + k];
         for (int k = 0; c < d; c++, k++) lanes[k] += row[c] * row[c];
         for (int k = 0; k < LANES; k++) square += lanes[k];
-        if (!(square > LEAST_SQUARE && square < MOST_SQUARE)) {
+        if (!(square > MIN_SQUARE && square < MAX_SQUARE)) {
             unit_row_wide(row, d, units + i * d);
             continue;
         }

@@ -18,7 +18,7 @@ from gramvec.pairs.tokens import DIGITS, LETTERS, ZEROS, PairVocabulary, Tokens
 from gramvec.text.arrays import Floats, Int64s
 
 # Characters, and tokens of one side, that are compared with others.
-LONGEST_COMPARED, MOST_LEFT = 64, 24
+LONGEST_COMPARED, MAX_LEFT = 64, 24
 # The least likeness of tokens that are aligned; of one that begins with the other; of an initial; of an abbreviation
 # such as Ct of Court.
 NEAR_TOKEN, BEGINNING, INITIAL, SHORTENED = 0.7, 0.85, 0.75, 0.72
@@ -114,11 +114,11 @@ class _Side:
     def leave(self, place: int) -> None:
         name = "digits" if self.kind(place) in (DIGITS, ZEROS) else "letters"
         kept = self.digits if name == "digits" else self.letters
-        if len(kept) < MOST_LEFT:
+        if len(kept) < MAX_LEFT:
             kept.append(place)
             return
         self.lost.add(name)
-        lightest = min(range(MOST_LEFT), key=lambda at: self.heaviness(kept[at]))
+        lightest = min(range(MAX_LEFT), key=lambda at: self.heaviness(kept[at]))
         if self.heaviness(kept[lightest]) < self.heaviness(place):
             kept[lightest] = place
 

@@ -207,8 +207,8 @@ def typical_texts(vectors: Floats) -> Doubles:
         vectors: float32[n, d], of length 1.
     """
     sample = vectors[np.random.default_rng(SEED).permutation(len(vectors))[:SAMPLE]]
-    most = min(NEAREST, len(sample))
-    found = [np.partition(block @ sample.T, -most, axis=1)[:, -most:].mean(axis=1) for block in _blocks(vectors)]
+    nearest = min(NEAREST, len(sample))
+    found = [np.partition(block @ sample.T, -nearest, axis=1)[:, -nearest:].mean(axis=1) for block in _blocks(vectors)]
     return np.maximum(np.concatenate(found).astype(np.float64), 1e-6)
 
 

@@ -81,7 +81,7 @@ class CudaRuntime(Runtime):
         check_rows(batch, exact.rows)
         vectors = np.empty((len(batch), exact.dimension), np.float32)
         counts = batch.counts
-        bounds, firsts = cut_pieces(batch.offsets, min(exact.most, self._rows))
+        bounds, firsts = cut_pieces(batch.offsets, min(exact.max_rows, self._rows))
         if firsts is None:
             for calls in calls_by_rows(bounds, self._rows, self._texts):
                 self._sums(ids, bounds[calls.start : calls.stop + 1], counts[calls], vectors[calls])

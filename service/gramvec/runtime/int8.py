@@ -31,7 +31,7 @@ class ExactTable:
 
     rows: int
     dimension: int
-    most: int
+    max_rows: int
     step: np.float32
     mean: bool
     tanh: bool
@@ -52,7 +52,7 @@ class ExactTable:
         return cls(
             rows=len(table),
             dimension=table.shape[1],
-            most=MAX_EXACT // (largest * int(weights.max())),
+            max_rows=MAX_EXACT // (largest * int(weights.max())),
             step=np.float32(step),
             mean=graph.pooling == "mean",
             tanh=graph.activation == "tanh",
@@ -73,19 +73,19 @@ class ExactTable:
             np.tanh(vectors, out=vectors)
 
 
-def cut_pieces(offsets: Int64s, most: int) -> tuple[Int64s, Int64s | None]:
-    """Cut texts into pieces of at most `most` rows; a text without rows is a piece, too.
+def cut_pieces(offsets: Int64s, max_rows: int) -> tuple[Int64s, Int64s | None]:
+    """Cut texts into pieces of at most `max_rows` rows; a text without rows is a piece, too.
 
     Returns:
         The offsets of the pieces, int64[pieces + 1], and the first piece of each text, int64[n], or None if each text
         is one piece.
     """
     counts = np.diff(offsets)
-    if not len(counts) or counts.max() <= most:
+    if not len(counts) or counts.max() <= max_rows:
         return offsets, None
-    pieces = np.maximum(1, -(-counts // most))
+    pieces = np.maximum(1, -(-counts // max_rows))
     firsts = np.cumsum(pieces) - pieces
-    bounds = np.repeat(offsets[:-1], pieces) + (np.arange(pieces.sum()) - np.repeat(firsts, pieces)) * most
+    bounds = np.repeat(offsets[:-1], pieces) + (np.arange(pieces.sum()) - np.repeat(firsts, pieces)) * max_rows
     return np.append(bounds, offsets[-1]), firsts
 
 

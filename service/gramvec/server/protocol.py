@@ -219,11 +219,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport = GuardedTransport(self, transport)
         self.flow = FlowControl(self.transport)
         self.guard.watch(self)
-        most = self.guard.limits.connections
-        if len(self.guard.members) > 2 * most:
+        limit = self.guard.limits.connections
+        if len(self.guard.members) > 2 * limit:
             self._deaf = True
             transport.abort()
-        elif len(self.guard.members) > most:
+        elif len(self.guard.members) > limit:
             sentence = "the service has as many connections as it takes; try again later, or use one for many requests"
             self._refuse(Refused(503, sentence, error_type="unhealthy", retry=1))
 
@@ -317,9 +317,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def _count_unread(self) -> None:
         """Count the bytes of this connection that belong to no request yet, and refuse more than all may hold."""
         self._count_held(max(0, len(self._ahead) + self._head_bytes * self._in_head - UNCOUNTED_BYTES))
-        most = self.guard.limits.unread_bytes
-        if self._held and self.guard.unread_bytes > most and not self._deaf:
-            sentence = f"unfinished heads and requests sent ahead hold more than {most} bytes; try again later"
+        max_bytes = self.guard.limits.unread_bytes
+        if self._held and self.guard.unread_bytes > max_bytes and not self._deaf:
+            sentence = f"unfinished heads and requests sent ahead hold more than {max_bytes} bytes; try again later"
             self._refuse(Refused(503, sentence, error_type="unhealthy", retry=1))
 
     def _count_held(self, size: int) -> None:
@@ -355,9 +355,9 @@ class LimitedProtocol(HttpToolsProtocol):
                     self._refuse(too_large_head(self.guard.limits.header_bytes))
             elif self._in_body and not self._left:  # in chunks; what came before them in this piece counts, too
                 self._framing_bytes += len(piece) - (self._content - content)
-                most = self.guard.limits.framing_bytes
-                if self._framing_bytes > most:
-                    sentence = f"the chunks' extensions and trailer are larger than the limit of {most} bytes"
+                max_bytes = self.guard.limits.framing_bytes
+                if self._framing_bytes > max_bytes:
+                    sentence = f"the chunks' extensions and trailer are larger than the limit of {max_bytes} bytes"
                     self._refuse(Refused(431, f"{sentence}; leave them out"))
 
     def _without_offer(self) -> bytes:

@@ -161,8 +161,8 @@ class Request(BaseRequest):
         self._whole = self._body = body if len(parts) == 1 else b"".join(parts)
         return self._whole
 
-    async def document(self, most_values: int | None = None) -> Document:
-        """Return the body as a JSON value, cut where it holds more than `most_values` values.
+    async def document(self, max_values: int | None = None) -> Document:
+        """Return the body as a JSON value, cut where it holds more than `max_values` values.
 
         Parsing 256 texts takes 10 us, 8 MiB take 15 ms. orjson holds the GIL, so a thread would not spare the loop.
 
@@ -175,10 +175,10 @@ class Request(BaseRequest):
         raw = await self.body()
         if b"content-encoding" in headers:
             raw = unpack(raw, headers[b"content-encoding"], self._limit, self.reserve)
-        most = self.service.most_values if most_values is None else most_values
+        max_values = self.service.max_values if max_values is None else max_values
         # A value has two bytes at least.
-        if len(raw) > 2 * most and holds_more(raw, most):
-            return Document(parse_slowly(first_values(raw, most)), most)
+        if len(raw) > 2 * max_values and holds_more(raw, max_values):
+            return Document(parse_slowly(first_values(raw, max_values)), max_values)
         try:
             return Document(orjson.loads(raw))
         except orjson.JSONDecodeError:

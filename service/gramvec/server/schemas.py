@@ -26,41 +26,41 @@ _STEP = 64 * 1024
 _token = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
-def holds_more(raw: bytes, most: int) -> bool:
-    """Return True if a JSON text holds more than about `most` values: members, elements and their containers.
+def holds_more(raw: bytes, max_values: int) -> bool:
+    """Return True if a JSON text holds more than about `max_values` values: members, elements and their containers.
 
-    The answer is False for a text of at most `most` values, True for one of twice as many, and either for text that is
+    The answer is False for a text of at most `max_values` values, True for twice as many, and either for text that is
     not JSON.
     """
     # Strings are removed only if that matters.
-    if not _may_hold_more(raw, most):
+    if not _may_hold_more(raw, max_values):
         return False
     if b"\\" in raw:
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     structure = raw.translate(None, _OTHERS)
-    if structure.count(b'"') > 4 * most:  # a member has two strings at most
+    if structure.count(b'"') > 4 * max_values:  # a member has two strings at most
         return True
     outside = structure.split(b'"')[::2]
-    return sum(map(len, outside)) > 2 * most  # what begins also ends
+    return sum(map(len, outside)) > 2 * max_values  # what begins also ends
 
 
-def _may_hold_more(raw: bytes, most: int) -> bool:
+def _may_hold_more(raw: bytes, max_values: int) -> bool:
     found = 0
     for start in range(0, len(raw), _STEP):
         found += sum(raw.count(character, start, start + _STEP) for character in (b",", b"[", b"{"))
-        if found >= most:
+        if found >= max_values:
             return True
     return False
 
 
-def first_values(raw: bytes, most: int) -> bytes:
-    """Return the beginning of a JSON text with about twice `most` values, closed so that it is JSON itself.
+def first_values(raw: bytes, max_values: int) -> bytes:
+    """Return the beginning of a JSON text with about twice `max_values` values, closed so that it is JSON itself.
 
-    A text of at most `most` values is returned unchanged. Text that is not JSON stays text that is not JSON.
+    A text of at most `max_values` values is returned unchanged. Text that is not JSON stays text that is not JSON.
     """
     open_ones: list[bytes] = []
     # Each value but the first begins after a bracket or a comma; an empty list or object has a bracket of its own. So
-    # `most` values have fewer than twice as many of both.
+    # `max_values` values have fewer than twice as many of both.
     begun = 0
     for number, token in enumerate(_token.finditer(raw)):
         start, end = token.span()
@@ -71,7 +71,7 @@ def first_values(raw: bytes, most: int) -> bytes:
             open_ones.pop()
         begun += character in b"[{,"
         # No JSON has this many strings and closing brackets for its values.
-        if begun >= 2 * most or number > 8 * most:
+        if begun >= 2 * max_values or number > 8 * max_values:
             return raw[: start if character == ord(",") else end] + b"".join(reversed(open_ones))
     return raw
 

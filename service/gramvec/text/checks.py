@@ -14,7 +14,7 @@ from gramvec.text.arrays import Array
 from gramvec.text.characters import CODE_POINTS, MAX_ALPHABET, SPACE
 
 MAX_BITS, KEY_BITS = 16, 64
-MOST_ROWS = 2**31 - 1
+MAX_ROWS = 2**31 - 1
 LONGEST_WORD = 2**16 - 1
 
 
@@ -59,7 +59,7 @@ def check_memo(arrays: Mapping[str, Array], *, rows: int, bits: int, alphabet: i
     _demand(reach > 0 or n_edges == 0, "edges without a reach")
     check_keys("edge_keys", keys, bits, alphabet, 2 * reach + 1)
     after = first + len(arrays["rows"])
-    _demand(after + n_edges <= MOST_ROWS, "more rows than an id counts")
+    _demand(after + n_edges <= MAX_ROWS, "more rows than an id counts")
     _demand(_counts_up(arrays["rows"], first), "rows do not count up from the first")
     _demand(_counts_up(arrays["edge_rows"], after), "edge_rows do not count up from the last of the chunks")
 
@@ -113,7 +113,7 @@ def _check_rows(arrays: Mapping[str, Array], rows: int, unknown: int) -> None:
     ngrams, words = arrays["ngram_rows"], arrays["word_rows"]
     owners = len(ngrams) + len(words) + (unknown >= 0)
     # Before memory for the rows is taken.
-    _demand(1 <= rows <= MOST_ROWS and rows == owners == len(arrays["counts"]), f"not {rows} rows, each with a count")
+    _demand(1 <= rows <= MAX_ROWS and rows == owners == len(arrays["counts"]), f"not {rows} rows, each with a count")
     _demand(-1 <= unknown < rows, f"row {unknown} for unknown words, of {rows}")
     owned = np.zeros(rows, np.bool_)
     for name, some in (("ngram_rows", ngrams), ("word_rows", words)):

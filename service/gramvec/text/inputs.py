@@ -95,11 +95,11 @@ def code_points(texts: Sequence[str], read: Callable[[str], str] = compose) -> C
     return CodePoints(np.frombuffer(encoded, np.uint32), starts)
 
 
-def blocks(texts: Sequence[str], most_texts: int, most_characters: int) -> Iterator[tuple[int, int]]:
+def blocks(texts: Sequence[str], max_texts: int, max_characters: int) -> Iterator[tuple[int, int]]:
     """Yield (first, end) of runs of at most so many texts, which have at most so many characters or are one text."""
     first = size = 0
     for at, text in enumerate(texts):
-        if at > first and (at - first == most_texts or size + len(text) > most_characters):
+        if at > first and (at - first == max_texts or size + len(text) > max_characters):
             yield first, at
             first, size = at, 0
         size += len(text)

@@ -127,10 +127,10 @@ class Vocabulary:
         bits = max(1, len(alphabet).bit_length())
         longest = max((len(text) for _, text in ngrams), default=1)
         if bits * longest > 64 or len(alphabet) > MAX_ALPHABET:
-            most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
+            max_symbols = min((1 << 64 // longest) - 1, MAX_ALPHABET)
             raise InputError(
                 f"{len(alphabet)} different characters do not fit into n-grams of {longest}; "
-                f"keep the entries of the {most} most frequent characters"
+                f"keep the entries of the {max_symbols} most frequent characters"
             )
         ids = {character: index for index, character in enumerate(alphabet, start=1)}
         coded_words = [[ids[character] for character in text] for _, text in words]

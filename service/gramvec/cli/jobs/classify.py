@@ -257,7 +257,7 @@ def predict(
     began = time.monotonic()
     with closing(opened) as embedder, told_to_stop(), progress("labeling") as watch:
         learned.check_bundle(embedder.digest, embedder.dimension)
-        added = (LabelColumns if report is None else CountedLabels)(learned, prefix, most=max_characters)
+        added = (LabelColumns if report is None else CountedLabels)(learned, prefix, max_characters=max_characters)
         written: Writes
         if form == "parquet":
             written = ParquetForm(column, added, {"gramvec.head": learned.file_digest, "gramvec.version": __version__})

@@ -37,7 +37,7 @@ class EmbeddingsRoute(ModelRoute):
     async def document(self, request: Request) -> Document:
         """Return the body of a request with texts in the place of token ids."""
         service = request.service
-        document = await request.document(service.most_values + (MAX_IDS if service.encodings else 0))
+        document = await request.document(service.max_values + (MAX_IDS if service.encodings else 0))
         return await decode_tokens(request, document)
 
 
@@ -168,10 +168,10 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MAX_IDS:
         raise HttpError(413, "too_large", f"more than {MAX_IDS} token ids in one request; send fewer")
     # A character has at most four bytes, so more bytes than this are one character too many in any case.
-    most_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
+    max_bytes = BYTES_A_CHARACTER * (service.settings.max_characters + 1)
     texts, since = [], 0
     for index, ids in enumerate(lists):
-        text = await _decode(ids, encoding, "input" if is_single else f"input[{index}]", most_bytes)
+        text = await _decode(ids, encoding, "input" if is_single else f"input[{index}]", max_bytes)
         request.reserve(len(text))
         texts.append(text.decode("utf-8", errors="replace"))
         since += len(ids)
@@ -181,11 +181,11 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     return Document({**value, "input": texts[0] if is_single else texts})
 
 
-async def _decode(ids: Any, encoding: Encoding, path: str, most_bytes: int) -> bytes:
+async def _decode(ids: Any, encoding: Encoding, path: str, max_bytes: int) -> bytes:
     if not isinstance(ids, list):
         raise InputError(f"{path}: must be a list of token ids, as those before it are", field=path)
     try:
-        return (await encoding.bytes_of(ids, most_bytes))[:most_bytes]
+        return (await encoding.bytes_of(ids, max_bytes))[:max_bytes]
     except UnknownId as unknown:
         path += f"[{unknown.place}]"
         raise InputError(f"{path}: is not a token id of {encoding.name}; send those, or texts", field=path) from None

@@ -90,7 +90,7 @@ class Service:
     ) -> None:
         self.settings = settings
         # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
-        self.most_values = 4 * settings.max_texts + FIELDS
+        self.max_values = 4 * settings.max_texts + FIELDS
         self.given = given
         self.given_attached = given_attached
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))

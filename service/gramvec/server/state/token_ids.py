@@ -56,8 +56,8 @@ class Encoding:
             raise InputError(f"{where}: is empty; give a file of tiktoken's, with one token a line")
         return cls(path.stem, [found.get(rank) for rank in range(max(found) + 1)])
 
-    async def bytes_of(self, ids: Sequence[Any], most_bytes: int) -> bytes:
-        """Return the bytes of these ids; where they are more than `most_bytes`, at least that many of the first ones.
+    async def bytes_of(self, ids: Sequence[Any], max_bytes: int) -> bytes:
+        """Return the bytes of these ids; where they are more than `max_bytes`, at least that many of the first ones.
 
         Raises:
             UnknownId: an id that was decoded is not in this encoding.
@@ -72,7 +72,7 @@ class Encoding:
             except (IndexError, TypeError):
                 raise UnknownId(start + self._first_unknown(part)) from None
             size += len(parts[-1])
-            if size > most_bytes:
+            if size > max_bytes:
                 break
             if start:
                 await asyncio.sleep(0)
