@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 import gramvec
 from gramvec.errors import InputError
@@ -14,8 +16,9 @@ from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import misspell
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO
-from gramvec_training.objectives.distillation import TeacherObjective, distillation_loss
-from gramvec_training.sections import TextSource
+from gramvec_training.objectives.base import Examples
+from gramvec_training.objectives.distillation import TaughtTexts, TeacherObjective, TeacherSettings, distillation_loss
+from gramvec_training.sections import OBJECTIVES, ObjectiveSettings, TextSource
 from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, project_vectors
 from training_support import call, export_table, words_teach
 
@@ -61,7 +64,9 @@ def test_dropout_leaves_out_features_of_its_kind_alone_and_others_each_step() ->
     settings = Distillation(teacher="t", batch=100, seed=3, steps=2)
     vectors = np.eye(100, 4, dtype=np.float16)
     objective = TeacherObjective(
-        corpus, np.arange(100), vectors, principal_projection(vectors, 4), settings, torch.device("cpu"), dropout=rates
+        TaughtTexts(corpus, np.arange(100), vectors, principal_projection(vectors, 4), rates),
+        settings,
+        torch.device("cpu"),
     )
     batches = [objective.examples_at(step).batch for step in (0, 1, 0)]
     for batch in batches:
@@ -217,6 +222,39 @@ def test_a_bundle_goes_on_as_its_own_teacher(tmp_path: Path) -> None:
     copies = misspell(texts, np.random.default_rng(9), share=1.0, known={})
     near, far = (np.mean(np.sum(before * model.embed(copies), axis=1)) for model in (second, first))
     assert near > far + 0.1
+
+
+class SquareSettings(ObjectiveSettings):
+    kind: Literal["square"] = "square"
+    section: ClassVar[Literal["training", "distillation"]] = "distillation"
+    weight: float = 1.0
+
+
+class SquareObjective(TeacherObjective):
+    """The squared distance to the teacher's vectors."""
+
+    def loss(self, vectors: Tensor, examples: Examples) -> Tensor:
+        targets = self.teacher_vectors(examples, vectors.device)
+        loss: Tensor = self.settings.weight * (vectors - targets).square().sum(dim=1).mean()
+        return loss
+
+
+def test_another_objective_of_distillation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    OBJECTIVES.class_of(TeacherSettings())  # imports the other objectives
+    monkeypatch.setattr(OBJECTIVES, "_classes", {**OBJECTIVES._classes})
+    OBJECTIVES.register(SquareSettings)(SquareObjective)
+    words = ["garden", "winter", "castle", "market", "silver", "planet", "bridge", "river"]
+    texts = [f"{left} {right}" for left in words for right in words]
+    (tmp_path / "texts.txt").write_text("\n".join(texts))
+    config = words_teach(tmp_path, texts)
+    with config.open("a") as file:
+        file.write('batch = 16\nepochs = 40\nmisspelt = 0.0\n[objective]\nkind = "square"\nweight = 2.0\n')
+    result = call("distill", config, "--data", tmp_path, "--cache", tmp_path / "cache", "--out", tmp_path / "run")
+    assert result.exit_code == 0, result.output
+    assert call("export", tmp_path / "run", "-o", tmp_path / "second").exit_code == 0
+    assert "objective square, weight 2.0" in (tmp_path / "second" / "README.md").read_text()
+    first, second = gramvec.load(tmp_path / "first"), gramvec.load(tmp_path / "second")
+    assert np.mean(np.sum(first.embed(texts) * second.embed(texts), axis=1)) > 0.8
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "charlstm"])

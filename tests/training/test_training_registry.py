@@ -16,6 +16,12 @@ def config(**sections: Any) -> Config:
     return parse_config(values, source="test")
 
 
+def distilled(**settings: Any) -> dict[str, Any]:
+    """The sections of distillation in the place of training's."""
+    distillation = {"teacher": "t", "steps": 1, **settings}
+    return {"training": None, "distillation": distillation, "texts": [{"path": "x"}], "data": []}
+
+
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
@@ -45,9 +51,20 @@ def test_an_objective_belongs_to_training_and_has_its_own_numbers() -> None:
     assert Config.model_validate(written.model_dump(mode="json")) == written
     with pytest.raises(InputError, match="there is no objective of kind 'triplet'; there are margin"):
         config(objective={"kind": "triplet"})
-    sections = {"training": None, "distillation": {"teacher": "t", "steps": 1}, "texts": [{"path": "x"}], "data": []}
-    with pytest.raises(InputError, match=r"\[objective\] belongs to \[training\]"):
-        config(objective={"kind": "margin"}, **sections)
+    with pytest.raises(InputError, match=r'objective "margin" belongs to \[training\]'):
+        config(objective={"kind": "margin"}, **distilled())
+    with pytest.raises(InputError, match=r'objective "teacher" belongs to \[distillation\]'):
+        config(objective={"kind": "teacher"})
+
+
+def test_an_objective_of_distillation_fits_its_section() -> None:
+    words = {"spelling": {"words": "w"}}
+    assert config(objective={"kind": "teacher"}, **distilled()).objective is not None
+    assert config(objective={"kind": "spelling"}, **distilled(**words)).objective is not None
+    with pytest.raises(InputError, match=r'"spelling" needs \[distillation.spelling\]'):
+        config(objective={"kind": "spelling"}, **distilled())
+    with pytest.raises(InputError, match=r'\[distillation.spelling\] belongs to objective "spelling"'):
+        config(objective={"kind": "teacher"}, **distilled(**words))
 
 
 def test_two_classes_of_one_kind_are_refused() -> None:

@@ -152,7 +152,7 @@ class Config(Strict):
     vocabulary: VocabularyLimits = VocabularyLimits()
     encoder: EncoderSection | None = None  # a bag as [model] says where it is left out
     training: Training | None = None
-    objective: ObjectiveSection | None = None  # what [training] learns; the margin loss where it is left out
+    objective: ObjectiveSection | None = None  # what is learned, where it is not the margin or the teacher's loss
     distillation: Distillation | None = None
     sif: Sif | None = None
     start: Start | None = None  # the bundle that [training] or [distillation] continues from
@@ -195,9 +195,11 @@ class Config(Strict):
     def _one_objective(self) -> Config:
         if self.objective is None:
             return self
-        if self.training is None:
-            raise ValueError("[objective] belongs to [training]")
-        for name in _OF_MARGIN:
+        section = self.objective.section
+        if getattr(self, section) is None:
+            raise ValueError(f'objective "{self.objective.kind}" belongs to [{section}]')
+        self.objective.check(getattr(self, section))
+        for name in _OF_MARGIN if self.training is not None else ():
             if getattr(self.training, name) != Training.model_fields[name].default:
                 raise ValueError(f"training.{name} belongs to the margin loss; leave it out, or leave out [objective]")
         return self

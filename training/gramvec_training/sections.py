@@ -6,7 +6,7 @@ Every section is frozen and refuses unknown keys.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -237,9 +237,13 @@ class BagSettings(EncoderSettings):
 
 
 class ObjectiveSettings(Strict):
-    """Base of the settings of what pairs teach, the section [objective]; `kind` is what the config says."""
+    """Base of the settings of what is learned, the section [objective]; `kind` is what the config says."""
 
     kind: str
+    section: ClassVar[Literal["training", "distillation"]] = "training"  # it learns from pairs, or from a teacher
+
+    def check(self, learning: Any) -> None:
+        """Raise ValueError where the section that it learns by does not fit this objective."""
 
 
 OBJECTIVES: Registry[ObjectiveSettings] = Registry("objective", "gramvec_training.objectives")

@@ -183,9 +183,9 @@ def _recipe(record: Mapping[str, Any]) -> list[str]:
         parts.append(
             f"Distilled from {teacher['model']} (sha256 {teacher['digest'][:12]}, {teacher['dimension']} dimensions, "
             f"{teacher['kept_by_projection']:.1%} of their squared length kept in {model['dimension']}): "
-            f"1 - cosine to the teacher's vector, and {distillation['relation']:g} x the mean squared difference of "
-            f"the batch's cosines; batches of {distillation['batch']:,} texts, lazy Adam at {distillation['rate']:g}, "
-            f"decay {distillation['decay']}; {record['steps']:,} steps over {record['texts']:,} texts and "
+            f"{_teacher_loss(record['config'])}; batches of {distillation['batch']:,} texts, "
+            f"lazy Adam at {distillation['rate']:g}, decay {distillation['decay']}; {record['steps']:,} steps over "
+            f"{record['texts']:,} texts and "
             f"{record['misspelt_copies']:,} misspelt copies, seed {distillation['seed']}. "
             f"{record['seconds']:.0f} s on {record['device']} with {record['threads']} thread(s)."
         )
@@ -233,6 +233,15 @@ def _objective(config: Mapping[str, Any]) -> str:
     if objective is None or objective["kind"] == "margin":
         return f"Margin loss, margin {training['margin']}, {training['negatives'].upper()} negatives from {pairs}"
     return f"{_list_settings('Objective', objective)}, {pairs}"
+
+
+def _teacher_loss(config: Mapping[str, Any]) -> str:
+    relation, objective = config["distillation"]["relation"], config.get("objective")
+    if objective is None or objective["kind"] in ("teacher", "spelling"):
+        return (
+            f"1 - cosine to the teacher's vector, and {relation:g} x the mean squared difference of the batch's cosines"
+        )
+    return _list_settings("objective", objective)
 
 
 def _composition(config: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from gramvec_training.export.adapt import kind_of
 from gramvec_training.fit.loop import History
 from gramvec_training.fit.trainer import choose_device
 from gramvec_training.objectives.base import Objective
-from gramvec_training.objectives.distillation import SpellingObjective, SpellingWords, TeacherObjective
+from gramvec_training.objectives.distillation import SpellingWords, TaughtTexts, build_distillation
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
@@ -88,14 +88,12 @@ class DistillationPlan(Plan):
         return begin_encoder(self.config, self.started, self.settings.seed, self.vocabulary, self.data)
 
     def make_objective(self, encoder: Encoder, device: torch.device) -> Objective:
-        """Return what the teacher's vectors teach, with misspelled words where the config has them."""
+        """Return what the teacher's vectors teach."""
         rates = {str(kind): rate for kind, rate in self.settings.dropout.items()}
         entries = self.vocabulary.entries() if rates else ()
         dropout = np.array([rates.get(kind_of(entry), 0) for entry in entries], np.float32) if rates else None
-        given = (self._corpus, self._rows, self._vectors, self._projection, self.settings, device)
-        if self._learned is None:
-            return TeacherObjective(*given, dropout=dropout)
-        return SpellingObjective(self._learned, *given, dropout=dropout)
+        texts = TaughtTexts(self._corpus, self._rows, self._vectors, self._projection, dropout, self._learned)
+        return build_distillation(self.config.objective, texts, self.settings, device)
 
     def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
         """Return the record of the texts and of the teacher."""
