@@ -201,9 +201,8 @@ def test_an_objective(tmp_path: Path) -> None:
 
 def test_an_experiment(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "An experiment")
-    copy.write_blocks()
     printed = copy.shell()
     assert "margin" in printed and "0.4 is the best margin" in printed
     page = (tmp_path / "page.md").read_text()
-    assert "## MARGINS" in page and "[margins-table-1](#margins-table-1)" in page
+    assert "## MARGINS" in page and "TEMPLATE" not in page and "[margins-table-1](#margins-table-1)" in page
     assert len(list((tmp_path / "results" / "models").iterdir())) == 6  # three margins, two seeds

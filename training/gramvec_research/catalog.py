@@ -1,4 +1,4 @@
-"""All papers, the files of the folder papers, and all experiments, in the order of the page."""
+"""All papers, the files of the folder papers but its template, and all experiments, in the order of the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gramvec_research.shared import Experiment, Paper
 
 
 def _read_papers() -> tuple[Paper, ...]:
-    names = sorted(module.name for module in pkgutil.iter_modules(papers.__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(papers.__path__) if module.name[0] != "_")
     return tuple(importlib.import_module(f"{papers.__name__}.{name}").PAPER for name in names)
 
 
