@@ -8,18 +8,39 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
+from typing import TypeVar
 from weakref import WeakSet
 
 # Seconds that a fork waits for calls into a library to end.
 PATIENCE = 10.0
 
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
 
 def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def map_in_order(blocks: Iterable[Given], work: Callable[[Given], Made], threads: int) -> Iterator[Made]:
+    """Yield what `work` makes of each block, in order, `threads` at a time, while at most two more wait."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-job") as pool:
+        waiting: deque[Future[Made]] = deque()
+        try:
+            for block in blocks:
+                waiting.append(pool.submit(work, block))
+                if len(waiting) > threads + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 class ThreadPool(ThreadPoolExecutor):

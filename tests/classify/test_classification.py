@@ -27,7 +27,7 @@ from gramvec.classify.targets import Targets
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.tables.columns import read_columns
+from gramvec.jobs.columns import read_columns
 from gramvec.text.array_file import pack_arrays
 from gramvec.text.folding import fold_letters
 

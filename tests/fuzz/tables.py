@@ -16,8 +16,9 @@ import numpy as np
 from fuzz import mutate
 from gramvec.classify.head import ARRAYS, VERSION, Head
 from gramvec.errors import InputError
+from gramvec.jobs.columns import read_columns
 from gramvec.tables.batches import START
-from gramvec.tables.columns import TableRows, read_columns
+from gramvec.tables.columns import TableRows
 from gramvec.tables.inputs import FileFormat, Form, Source
 from gramvec.tables.readers import open_reader
 from gramvec.text.array_file import pack_arrays

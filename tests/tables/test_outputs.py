@@ -17,9 +17,10 @@ from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.jobs.stage import open_stage
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.tables.ownership import mark_of
-from gramvec.tables.staging import check_outputs, open_stage, partial_of, whole
+from gramvec.tables.staging import check_outputs, partial_of, whole
 
 
 def written(path: Path, data: bytes = b"new") -> Path:

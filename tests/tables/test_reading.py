@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from bulk_support import MODEL, gramvec_command
 from gramvec.errors import InputError
+from gramvec.jobs.columns import read_columns
 from gramvec.tables.batches import Block, ColumnNames
-from gramvec.tables.columns import read_columns
 from gramvec.tables.inputs import FileFormat, Source, form_of
 from gramvec.tables.json_elements import JsonElements
 from gramvec.tables.readers import open_reader

@@ -17,12 +17,15 @@ from hypothesis import strategies as st
 
 from bulk_support import gramvec_command
 from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import BadLines
+from gramvec.jobs.columns import read_columns
+from gramvec.jobs.stage import open_stage
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import BadLines, Position
-from gramvec.tables.columns import TableRows, read_columns
+from gramvec.tables.batches import Position
+from gramvec.tables.columns import TableRows
 from gramvec.tables.inputs import FileFormat, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import check_outputs, journal_of, new_of, open_stage, output_file, partial_of, whole
+from gramvec.tables.staging import check_outputs, journal_of, new_of, output_file, partial_of, whole
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:
@@ -166,7 +169,7 @@ LARGE = """
 import sys
 from pathlib import Path
 from gramvec.errors import InputError
-from gramvec.tables.columns import read_columns
+from gramvec.jobs.columns import read_columns
 try:
     read_columns(Path(sys.argv[1]), ["text"])
 except InputError as error:

@@ -6,15 +6,13 @@ wait at a time, so that memory does not grow with the input.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import orjson
@@ -23,17 +21,19 @@ from numpy.typing import NDArray
 import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import VectorPrecision, Vectors, check_dimensions, check_precision, quantize
-from gramvec.errors import GramvecError, InputError
-from gramvec.tables.batches import BLOCK_ROWS, START, BadLines, Block, Position, Reader, bad_row
-from gramvec.tables.columns import OnError
+from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import BadLines, OnError, bad_row
+from gramvec.jobs.outcome import BulkError, Done, Interrupted, JobSettings
+from gramvec.jobs.stage import Progress, Stage, open_stage
+from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.outputs import form_to_write
 from gramvec.tables.ownership import digest_of, mark_of
 from gramvec.tables.parquet import DimensionColumns, ParquetForm, VectorColumn
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import JobSettings, Progress, Stage, check_no_input, is_stream, open_stage, output_file
+from gramvec.tables.staging import check_no_input, is_stream, output_file
 from gramvec.tables.writers import NpyForm, OutputForm, RowsForm, VectorRowsForm, Writes
-from gramvec.threads import count_cores
+from gramvec.threads import count_cores, map_in_order
 
 COLUMN = "text"
 EMBEDDING = "embedding"
@@ -41,30 +41,6 @@ OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 
 Watcher = Callable[[Reader, int], None]
 Run = Callable[[Position], Iterator["BlockPart"]]
-Given = TypeVar("Given")
-Made = TypeVar("Made")
-
-
-class BulkError(GramvecError):
-    """A run failed, and its work is kept."""
-
-
-class Interrupted(BulkError):
-    """A stopped run; its work is kept if it can be resumed."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """Result of a run: rows in all, those of an earlier run among them, and the bad lines.
-
-    was_complete: nothing was done, because --resume found the output of the same job.
-    """
-
-    rows: int
-    resumed: int
-    bad: BadLines
-    unit: str
-    was_complete: bool = False
 
 
 @dataclass(frozen=True)
@@ -190,7 +166,7 @@ def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Positi
         first = next(blocks, None)
         yield BlockPart(form.begin(first, getattr(reader, "schema", None), reader.names), 0, [], START)
         blocks = chain(() if first is None else (first,), blocks)
-    yield from in_order(blocks, partial(work.piece, form), threads)
+    yield from map_in_order(blocks, partial(work.piece, form), threads)
 
 
 def refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) -> dict[int, str]:
@@ -203,22 +179,6 @@ def refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) -> dict
             why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
             bad[place] = why.replace("has ", "the text has ", 1)
     return bad
-
-
-def in_order(blocks: Iterable[Given], work: Callable[[Given], Made], threads: int) -> Iterator[Made]:
-    """Yield what `work` makes of each block, in order, `threads` at a time, while at most two more wait."""
-    with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-bulk") as pool:
-        waiting: deque[Future[Made]] = deque()
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(work, block))
-                if len(waiting) > threads + 1:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def embed_file(

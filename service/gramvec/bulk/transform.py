@@ -25,8 +25,8 @@ from gramvec.bulk.embed_file import COLUMN, EMBEDDING, Files, Options, Work, emb
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
+from gramvec.jobs.bad_rows import OnError
 from gramvec.tables.batches import START, Block
-from gramvec.tables.columns import OnError
 from gramvec.tables.parquet import pyarrow, texts_of, vector_column, with_metadata
 
 SPARK_TYPES = {"float32": "FloatType", "int8": "ByteType", "binary": "ByteType"}

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import BadLines, bad_row
-from gramvec.tables.columns import OnError, read_columns, text_of
+from gramvec.jobs.bad_rows import BadLines, OnError, bad_row
+from gramvec.jobs.columns import read_columns
+from gramvec.tables.columns import text_of
 from gramvec.tables.inputs import FileFormat, Source
 
 PREFIX = "__label__"  # of a label in a line of fastText's
@@ -55,7 +56,7 @@ def read_labeled(
         on_error: "stop" at a bad row or "skip" it.
 
     Raises:
-        InputError: naming file and line, see gramvec.tables.columns.read_columns.
+        InputError: naming file and line, see gramvec.jobs.columns.read_columns.
     """
     if is_fasttext(path, given):
         return _read_fasttext(path, given, several=several, on_error=on_error)

@@ -9,7 +9,7 @@ import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.vectors import SPACES
-from gramvec.jobs import JobWatch
+from gramvec.jobs.watch import JobWatch
 
 if TYPE_CHECKING:
     from gramvec.embed.embedder import Embedder

@@ -10,7 +10,6 @@ features' values: a misspelt word, whose n-grams are rare, then counts less than
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows
 from gramvec.lexical.hashing import mix_key
 from gramvec.text.arrays import Int64s, UInt64s
+from gramvec.threads import map_in_order
 
 SAMPLES = 60
 # Samples of a band, for a threshold of at least this. Of product titles' pairs above 0.85, 99.6 % have a band of 4 in
@@ -83,8 +83,7 @@ class MinHashJoin:
         self._marks = np.concatenate([one.marks for one in found])
         self._least = int(LEAST_AGREEMENT * threshold * SAMPLES)
         bands = [[one.bands[at] for one in found] for at in range(len(found[0].bands))]
-        with ThreadPoolExecutor(threads, thread_name_prefix="gramvec-dedupe") as pool:
-            keys = np.unique(np.concatenate([*pool.map(self._near, bands)]))
+        keys = np.unique(np.concatenate([*map_in_order(bands, self._near, threads)]))
         self._left, self._right = np.divmod(keys, max(len(self._marks), 1))
 
     def _near(self, parts: Sequence[UInt64s]) -> Int64s:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.bulk.embed_file import in_order
 from gramvec.duplicates.differences import Difference, difference
 from gramvec.duplicates.exact_join import ExactJoin, Prefixes, cuts_of, prefixes_of
 from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows, Features, NearPairs, score_pairs
@@ -17,6 +16,7 @@ from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
 from gramvec.text.arrays import Int64s
 from gramvec.text.inputs import blocks
+from gramvec.threads import map_in_order
 
 # A phase, how much more of it is done, and how much there is.
 Watch = Callable[[str, int, int], None]
@@ -85,7 +85,7 @@ def similar_pairs(
 
     found: list[Any] = []
     expected: set[tuple[int, int]] = set()
-    for part, near, done in in_order(blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS), read, threads):
+    for part, near, done in map_in_order(blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS), read, threads):
         found.append(part)
         expected.update(near)
         watch("reading letters and words", done, len(texts))
@@ -105,7 +105,7 @@ def similar_pairs(
         apart = [difference(texts[a], texts[b], numbers=numbers, words=words) for a, b in both]
         return pairs, apart, block[1] - block[0]
 
-    for pairs, apart, done in in_order(join.blocks(), compare, threads):
+    for pairs, apart, done in map_in_order(join.blocks(), compare, threads):
         met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
         different.update(one for one in apart if one is not None)
         same = np.array([one is None for one in apart], np.bool_)

@@ -16,11 +16,13 @@ from gramvec.duplicates.api import why_not_compared
 from gramvec.duplicates.distinct import DistinctRows
 from gramvec.duplicates.likely import likely_known
 from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.columns import Columns, read_columns
 from gramvec.lexical.demands import Demands
 from gramvec.matching.inputs import NO_ID
 from gramvec.search.index import Index
 from gramvec.tables.batches import Reader
-from gramvec.tables.columns import Columns, OnError, read_columns, text_of, value_or_none
+from gramvec.tables.columns import text_of, value_or_none
 from gramvec.tables.inputs import COMPRESSED, STDIN, FileFormat, Form, Source
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.parquet import ParquetReader, pyarrow

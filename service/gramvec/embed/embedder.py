@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Self
@@ -34,7 +33,7 @@ from gramvec.lexical.sparse import SIF_A
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.top_k import top_k
-from gramvec.threads import ThreadPool
+from gramvec.threads import ThreadPool, count_cores
 
 MAX_CHARACTERS = 65_536
 # The fewest texts that are worth a thread of their own in a call that several share.
@@ -90,7 +89,7 @@ class Embedder(Encodes):
         self._widths = bundle.manifest.dimension, columns
         self.dimension = sum(self._widths) if space == "both" else columns or bundle.manifest.dimension
         self.max_characters = max_characters
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or count_cores()
         self._runtime = runtime
         self._pool: ThreadPool | None = None
 

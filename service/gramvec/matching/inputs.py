@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError, quoted
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.columns import MOST_ROWS, Columns, read_columns
 from gramvec.matching.matcher import PairLabels
 from gramvec.tables.batches import Reader
-from gramvec.tables.columns import MOST_ROWS, Columns, OnError, TableRows, read_columns, text_of
+from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
 MOST_LABELS = 1_000_000

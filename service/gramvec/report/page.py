@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from gramvec.jobs import JobWatch
+from gramvec.jobs.watch import JobWatch
 from gramvec.report.records import JobReport
 from gramvec.tables.staging import whole
 

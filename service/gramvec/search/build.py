@@ -13,9 +13,11 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.bulk.embed_file import COLUMN, BulkError, Done, Interrupted, Watcher, in_order
+from gramvec.bulk.embed_file import COLUMN, Watcher
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
+from gramvec.jobs.bad_rows import MAX_RANGES, MAX_REASONS, BadLines, OnError
+from gramvec.jobs.outcome import Done, check_same_job, raise_stopped
 from gramvec.search.documents import DocumentEncoder, EncodedBlock
 from gramvec.search.filters import check_name, columns_of, kind_of
 from gramvec.search.folder import (
@@ -38,13 +40,11 @@ from gramvec.search.folder import (
 from gramvec.search.segments import engine_errors, schema_of, tantivy
 from gramvec.search.snapshot import Snapshot
 from gramvec.search.writer import IndexWriter, SeenIds
-from gramvec.tables.batches import MAX_RANGES, MAX_REASONS, START, BadLines, Block, Position, Reader
-from gramvec.tables.columns import OnError
+from gramvec.tables.batches import START, Block, Position, Reader
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import check_same_job
 from gramvec.tables.writers import records_of
-from gramvec.threads import count_cores
+from gramvec.threads import count_cores, map_in_order
 
 MAX_NAMED = 5
 # After how long a build commits what it has, which --resume continues from.
@@ -226,7 +226,7 @@ class _Build:
         blocks = blocks or reader.blocks(Position(*self._position))
         due = time.monotonic() + CHECKPOINT_SECONDS
         try:
-            for encoded in in_order(blocks, encoder.encode, threads):
+            for encoded in map_in_order(blocks, encoder.encode, threads):
                 self._append(encoded)
                 if time.monotonic() > due and self._job["input"] is not None:
                     self._commit()
@@ -297,14 +297,6 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
             f"{path}: a damaged index (vectors of {manifest.dimensions} numbers, and its model makes"
             f" {embedder.dimension}); build it again"
         )
-
-
-def raise_stopped(error: BaseException, said: str) -> None:
-    """Raise what KeyboardInterrupt and OSError become, with what is left of the work."""
-    if isinstance(error, KeyboardInterrupt):
-        raise Interrupted(f"stopped; {said}") from error
-    if isinstance(error, OSError):
-        raise BulkError(f"{error.strerror or error}; {said}") from error
 
 
 def _job(

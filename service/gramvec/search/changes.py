@@ -9,10 +9,12 @@ from pathlib import Path
 
 import orjson
 
-from gramvec.bulk.embed_file import BulkError, Done, Watcher, in_order
+from gramvec.bulk.embed_file import Watcher
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.search.build import EMPTY, check_model, finish_generation, raise_stopped, start_generation
+from gramvec.jobs.bad_rows import BadLines, OnError
+from gramvec.jobs.outcome import BulkError, Done, raise_stopped
+from gramvec.search.build import EMPTY, check_model, finish_generation, start_generation
 from gramvec.search.documents import (
     DocumentEncoder,
     EncodedBlock,
@@ -38,11 +40,9 @@ from gramvec.search.folder import (
 from gramvec.search.snapshot import Snapshot
 from gramvec.search.vectors import quantize_rows, unit_vectors
 from gramvec.search.writer import IndexWriter, SeenIds
-from gramvec.tables.batches import BadLines
-from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
-from gramvec.threads import count_cores
+from gramvec.threads import count_cores, map_in_order
 
 MAX_NAMED = 5
 # Removed documents, beyond as many as are left, with which an index is written anew.
@@ -78,7 +78,7 @@ def add_to_index(
         seen, bad, read, last = SeenIds(None, 0), BadLines(), 0, 0
         before = writer.rows
         try:
-            for encoded in in_order(reader.blocks(), encoder.encode, threads or count_cores()):
+            for encoded in map_in_order(reader.blocks(), encoder.encode, threads or count_cores()):
                 if manifest.id is not None:
                     ids = [one.id for one in encoded.documents]
                     seen.add(ids)
@@ -165,7 +165,7 @@ def rebuild_index(
             return encode_stored(documents, manifest, quantize_rows(unit_vectors(embedder, texts)))
 
         stored, total = open_documents(path, old)
-        blocks = in_order((documents for documents, _ in stored.by_row()), encode, threads or count_cores())
+        blocks = map_in_order((documents for documents, _ in stored.by_row()), encode, threads or count_cores())
         return _write_anew(path, manifest, blocks, total, watch)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gramvec.bulk.embed_file import refused
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
+from gramvec.jobs.bad_rows import OnError, bad_row
 from gramvec.lexical.letters import tokens
 from gramvec.search.filters import (
     MAX_VALUES,
@@ -26,8 +27,8 @@ from gramvec.search.segments import check_letters, engine_errors, open_letters, 
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import MISSING, START, Block, bad_row, value_at
-from gramvec.tables.columns import OnError, text_of, value_or_none
+from gramvec.tables.batches import MISSING, START, Block, value_at
+from gramvec.tables.columns import text_of, value_or_none
 from gramvec.tables.writers import json_line, records_of
 from gramvec.text.arrays import Int64s
 

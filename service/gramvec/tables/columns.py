@@ -1,28 +1,23 @@
-"""Columns of a table as lists of texts: the one way to name them, to count bad rows and to stop at the first.
+"""Rows of a table, one after another, with their columns by name.
 
-`read_columns` reads every row of a file; `TableRows` gives row after row, bad ones too. A column is named by the header
-of CSV, TSV and Parquet, or by a member of JSON lines. A file of tab-separated lines may have no header where the caller
-says which columns come in which order.
+A column is named by the header of CSV, TSV and Parquet, or by a member of JSON lines. A file of tab-separated lines may
+have no header where the caller says which columns come in which order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from gramvec.errors import InputError
-from gramvec.tables.batches import MISSING, BadLines, Block, Reader, bad_row, named, value_at
+from gramvec.tables.batches import MISSING, Block, value_at
 from gramvec.tables.decoding import UTF_8_MARK
 from gramvec.tables.inputs import FileFormat, Form, Source, form_of
 from gramvec.tables.lines import LineReader
-from gramvec.tables.readers import DELIMITED, open_reader
+from gramvec.tables.readers import open_reader
 from gramvec.tables.writers import records_of
-
-OnError = Literal["stop", "skip"]
-
-MOST_ROWS = 1_000_000
 
 
 class TableRow(NamedTuple):
@@ -105,89 +100,6 @@ class TableRows:
                 yield TableRow(number, record, block.bad.get(at))
 
 
-@dataclass
-class Columns:
-    """Columns of a file.
-
-    values: the text of each row by the column's name, "" where a row has none. numbers: of the rows, see TableRow.
-    bad: the rows that were left out. found: names of all columns seen.
-    """
-
-    name: str
-    unit: str
-    values: dict[str, list[str]]
-    numbers: list[int] = field(default_factory=list)
-    bad: BadLines = field(default_factory=BadLines)
-    found: dict[str, None] = field(default_factory=dict)
-
-
-def read_columns(
-    path: Path,
-    columns: Sequence[str],
-    *,
-    format: FileFormat | Form | None = None,  # noqa: A002 - the field's word
-    options: dict[str, str] | None = None,
-    optional: Sequence[str] = (),
-    positional: bool = False,
-    filled: bool = False,
-    on_error: OnError = "stop",
-    most: int = MOST_ROWS,
-    watch: Callable[[Reader, int], None] = lambda reader, rows: None,
-    as_text: Callable[[Any], str] | None = None,
-    why_bad: Callable[[str], str | None] | None = None,
-    name: str | None = None,
-) -> Columns:
-    """Read columns of a file.
-
-    Args:
-        path: a file that `gramvec embed` reads.
-        columns: their names, each of which must be there.
-        format: form, delimiter and encoding; None goes by the file's ending.
-        options: the command's option that names a column, by the column; for messages.
-        optional: names of columns that may be missing; they are "" then.
-        positional: tab-separated lines without a header have these columns, in this order.
-        filled: a row without a text in one of `columns` is bad.
-        on_error: "stop" at a bad row or "skip" it.
-        most: rows that are accepted.
-        watch: called with the reader and the number of rows after each block.
-        as_text: makes a text of a value; None for `text_of`.
-        why_bad: says of a text why its row is bad, None if it is not; None accepts all.
-        name: of the file, for messages; None for its own.
-
-    Raises:
-        InputError: naming file and line, for a bad row if `on_error` is "stop", a missing column, and too many rows.
-    """
-    wanted = list(dict.fromkeys([*columns, *optional]))
-    with TableRows(path, format, positional=columns if positional else (), name=name) as rows:
-        table = Columns(rows.name, rows.unit, {column: [] for column in wanted})
-        table.found.update(dict.fromkeys(rows.names or ()))
-        if rows.names:
-            _check_named(table, columns, options, rows.reader)
-        table.bad.notes = rows.reader.notes
-        for block in rows.blocks():
-            table.bad.blank += block.blank
-            for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
-                why = block.bad.get(at) or (_find_unfilled(record, columns) if filled else None)
-                cells = [value_at(record, column) for column in table.values]
-                if (why := why or _why_refused(cells, why_bad)) is None:
-                    table.found.update(dict.fromkeys(record))
-                    table.numbers.append(number)
-                    for (column, values), found in zip(table.values.items(), cells, strict=True):
-                        if found is not MISSING:
-                            table.found.setdefault(column)
-                        values.append((as_text or text_of)(found))
-                elif on_error == "stop":
-                    raise bad_row(rows.unit, number, why, f"{rows.name}: ")
-                else:
-                    table.bad.add(number, why)
-            if len(table.numbers) > most:
-                raise InputError(f"{rows.name}: has more than {most:,} rows; give it in parts")
-            watch(rows.reader, len(table.numbers))
-    if table.numbers:
-        _check_named(table, columns, options, None)
-    return table
-
-
 def read_records(path: Path, format: FileFormat, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:  # noqa: A002
     """Return the columns of the rows of some numbers, see TableRow, by these numbers.
 
@@ -216,32 +128,3 @@ def value_or_none(record: Mapping[str, Any], name: str) -> Any:
 def text_of(value: Any) -> str:
     """Return a column's value as text; "" for None, and for MISSING."""
     return value if isinstance(value, str) else "" if value is None or value is MISSING else str(value)
-
-
-def _why_refused(cells: Sequence[Any], why_bad: Callable[[str], str | None] | None) -> str | None:
-    return next(filter(None, map(why_bad, map(text_of, cells))), None) if why_bad else None
-
-
-def _find_unfilled(record: dict[str, Any], columns: Sequence[str]) -> str | None:
-    return next((f"no {name!r}" for name in columns if not text_of(value_at(record, name)).strip()), None)
-
-
-def _check_named(
-    table: Columns, columns: Sequence[str], options: dict[str, str] | None, reader: Reader | None
-) -> None:  # fmt: skip
-    for name in columns:
-        if reader is not None and (name in table.found or "." in name):
-            try:
-                reader.check_column(name)
-                continue
-            except InputError:
-                if name in table.found:
-                    raise
-        if name not in table.found:
-            option = (options or {}).get(name, "--column")
-            form = reader.format.form if reader is not None else None
-            separated = DELIMITED if form in ("csv", "tsv") and len(table.found) == 1 else ""
-            there = f"has {named(table.found)}: choose one with {option}{separated}"
-            if form == "txt":
-                there = "is read as lines of text: say which form it has, such as csv"
-            raise InputError(f"{table.name}: has no column {name!r}; it {there}")

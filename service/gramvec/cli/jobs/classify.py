@@ -36,10 +36,10 @@ from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.cli.options import device_option, embed_watched, model_option
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
-from gramvec.jobs import TerminalWatch
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.watch import TerminalWatch
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
-from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, form_of
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write
 from gramvec.tables.parquet import ParquetForm

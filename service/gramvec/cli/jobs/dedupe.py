@@ -34,12 +34,14 @@ from gramvec.duplicates.report import dedupe_report, known_report
 from gramvec.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
 from gramvec.embed.loading import load
 from gramvec.errors import printable
-from gramvec.jobs import RowColumns, TerminalWatch
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.file_job import RowColumns
+from gramvec.jobs.watch import TerminalWatch
 from gramvec.matching.report import pair_model_fact
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.search.index import Index
-from gramvec.tables.columns import OnError, count_cells
+from gramvec.tables.columns import count_cells
 from gramvec.tables.inputs import STDIN, FileFormat, spooled
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.tables.staging import check_outputs

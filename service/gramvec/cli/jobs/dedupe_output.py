@@ -8,7 +8,7 @@ from typing import Any
 
 from gramvec.duplicates.features import NearPairs
 from gramvec.duplicates.rows import DedupeTable, KnownRow
-from gramvec.jobs import RowColumns
+from gramvec.jobs.file_job import RowColumns
 from gramvec.tables.columns import read_records, value_or_none
 from gramvec.tables.inputs import FileFormat
 from gramvec.tables.outputs import TableForm, free_names, write_table

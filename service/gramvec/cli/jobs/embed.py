@@ -15,24 +15,16 @@ from typing import Any
 
 import click
 
-from gramvec.bulk.embed_file import (
-    COLUMN,
-    EMBEDDING,
-    OUTPUT_FORMS,
-    Done,
-    Files,
-    Interrupted,
-    Options,
-    embed_file,
-)
+from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Options, embed_file
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space, VectorPrecision
-from gramvec.jobs import ReadWatch, TerminalWatch
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.outcome import Done, Interrupted
+from gramvec.jobs.watch import ReadWatch, TerminalWatch
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS
-from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import OutputForm

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gramvec.cli.terminal import COMMAND_LINE
-from gramvec.jobs import JobClock, TerminalWatch
+from gramvec.jobs.watch import JobClock, TerminalWatch
 from gramvec.report import JobReport, write_report
 
 ENDING = ".html"

@@ -29,14 +29,16 @@ from gramvec.cli.jobs.match_output import EXPLAINED, NAMES, RowPairs, add_column
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.options import POSITIVE
 from gramvec.errors import InputError
-from gramvec.jobs import RowColumns, TerminalWatch
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.file_job import RowColumns
+from gramvec.jobs.watch import TerminalWatch
 from gramvec.matching.fields import Field, Matched
 from gramvec.matching.inputs import MatchTable
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import LearnedMatcher
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.report import match_report
-from gramvec.tables.columns import OnError, read_records
+from gramvec.tables.columns import read_records
 from gramvec.tables.inputs import STDIN, UTF_8
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.staging import check_outputs

@@ -11,8 +11,8 @@ import click
 
 from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.embed import progress
+from gramvec.jobs.bad_rows import OnError
 from gramvec.matching.inputs import MatchTable, read_table
-from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import FORMS, UTF_8, FileFormat, Form, form_of
 
 ComparedColumns = tuple[tuple[str, str, float], ...]

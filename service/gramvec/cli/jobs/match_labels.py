@@ -12,6 +12,7 @@ import click
 
 from gramvec.cli.jobs.match_output import REVIEWED, records_of
 from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import OnError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field, Matched, choose
 from gramvec.matching.fit_matcher import fit_matcher
@@ -21,7 +22,6 @@ from gramvec.matching.matcher import LearnedMatcher, PairLabels, hold_labels, sc
 from gramvec.matching.matcher_file import save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.matching.report import pair_model_fact
-from gramvec.tables.columns import OnError
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 
 

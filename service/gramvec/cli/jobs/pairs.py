@@ -21,11 +21,13 @@ from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
-from gramvec.jobs import RowColumns
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.columns import read_columns
+from gramvec.jobs.file_job import RowColumns
 from gramvec.matching.report import given_report, pair_model_fact
 from gramvec.pairs.given_pairs import score_given
 from gramvec.runtime.base import Device
-from gramvec.tables.columns import OnError, read_columns, read_records, value_or_none
+from gramvec.tables.columns import read_records, value_or_none
 from gramvec.tables.inputs import STDIN, FileFormat, spooled
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, free_names, write_table
 from gramvec.tables.staging import check_outputs

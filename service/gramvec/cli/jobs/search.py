@@ -29,6 +29,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
+from gramvec.jobs.bad_rows import OnError
 from gramvec.progress import progress_bar
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index
@@ -37,7 +38,7 @@ from gramvec.search.filters import parsed, text_of
 from gramvec.search.folder import OLDEST, read_manifest
 from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
-from gramvec.tables.columns import OnError, value_or_none
+from gramvec.tables.columns import value_or_none
 from gramvec.tables.inputs import FORMS, FileFormat, read_lines
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
 from gramvec.tables.staging import check_outputs

@@ -24,7 +24,8 @@ from gramvec.cli.jobs.match_inputs import (
 from gramvec.cli.review.labels import review_labels
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.errors import InputError
-from gramvec.jobs import TerminalWatch
+from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.watch import TerminalWatch
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.match_tables import check_unweighted
@@ -33,7 +34,6 @@ from gramvec.review.answers_file import AnswersFile
 from gramvec.review.pair_questions import PairQuestions
 from gramvec.review.pairs_job import PairReview, PairTables
 from gramvec.review.session import ReviewSession
-from gramvec.tables.columns import OnError
 from gramvec.tables.inputs import STDIN
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.tables.staging import check_no_input, check_outputs, check_place

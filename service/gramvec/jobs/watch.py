@@ -1,4 +1,4 @@
-"""Jobs: records of options that read files, work and write files, run by commands and by Python programs alike."""
+"""Watchers of jobs, which show the progress and the messages, and the clock of a report."""
 
 from __future__ import annotations
 
@@ -7,51 +7,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any
 
 import gramvec
-from gramvec.errors import InputError, printable, quoted
+from gramvec.errors import printable
 from gramvec.progress import progress_bar
 from gramvec.tables.batches import Reader
 
-# Columns that a written row has of the rows that it is made of.
-RowColumns = Literal["none", "compared", "all"]
 ReadWatch = Callable[[Reader, int], None]
 # Units that the bars of tasks count, where these are not rows.
 UNITS = {"comparing": " pairs", "embedding": " texts", "learning": " steps"}
-
-
-class OptionError(InputError):
-    """Options of a job contradict each other, or lack another; `field` names the option."""
-
-
-class FileJob(BaseModel):
-    """Options of a job, checked when the record is made; a subclass has a method `run`.
-
-    Raises:
-        InputError: an option is unknown, missing, out of its range, or contradicts another; `field` is its name.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-    def __init__(self, **options: Any) -> None:
-        try:
-            super().__init__(**options)
-        except ValidationError as error:
-            raise _explain(error, type(self)) from error
-
-
-def _explain(error: ValidationError, job: type[FileJob]) -> InputError:
-    first = error.errors(include_url=False)[0]
-    name = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        return InputError(f"there is no option {quoted(name)}; the options are {', '.join(job.model_fields)}")
-    if first["type"] == "missing":
-        return InputError(f"{name}: is missing; give it", field=name)
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    return InputError(f"{name}: {message}, got {quoted(first['input'])}", field=name)
 
 
 class JobWatch:

@@ -1,0 +1,51 @@
+"""How a job over a file ends: with a result, or stopped, with what it has kept for the same job to continue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gramvec.errors import GramvecError, InputError
+from gramvec.jobs.bad_rows import BadLines
+
+JobSettings = dict[str, Any]
+
+
+class BulkError(GramvecError):
+    """A run failed, and its work is kept."""
+
+
+class Interrupted(BulkError):
+    """A stopped run; its work is kept if it can be resumed."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Result of a run: rows in all, those of an earlier run among them, and the bad lines.
+
+    was_complete: nothing was done, because --resume found the output of the same job.
+    """
+
+    rows: int
+    resumed: int
+    bad: BadLines
+    unit: str
+    was_complete: bool = False
+
+
+def raise_stopped(error: BaseException, said: str) -> None:
+    """Raise what KeyboardInterrupt and OSError become, with what is left of the work."""
+    if isinstance(error, KeyboardInterrupt):
+        raise Interrupted(f"stopped; {said}") from error
+    if isinstance(error, OSError):
+        raise BulkError(f"{error.strerror or error}; {said}") from error
+
+
+def check_same_job(output: Path, job: JobSettings, former: JobSettings) -> None:
+    """Raise InputError where what is left of an output was made by a job with other settings."""
+    if other := sorted(key for key in job.keys() | former.keys() if job.get(key) != former.get(key)):
+        raise InputError(
+            f"{output}: what is left of it was made with another {', '.join(other)}; "
+            "call with the former one, or start again without --resume"
+        )

@@ -1,0 +1,200 @@
+"""Outputs of long jobs, which a stopped job continues.
+
+OUTPUT's bytes go to .OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after each 16 MiB or more; it says what the
+output is made of, where in the input to resume, and at which byte of the stage file. Both are removed when OUTPUT is
+complete.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import BadLines, whole_number
+from gramvec.jobs.outcome import JobSettings, check_same_job
+from gramvec.tables.batches import START, Position
+from gramvec.tables.ownership import digest_of, mark
+from gramvec.tables.staging import check_plain, journal_of, new_of, open_alone, open_plain, partial_of, whole
+from gramvec.tables.writers import Writes
+
+JOURNAL_VERSION = 1
+CHECKPOINT_BYTES = 16 << 20
+CHECKPOINT_SECONDS = 2.0
+MAX_JOURNAL_BYTES = 16 << 20
+
+log = logging.getLogger("gramvec.jobs")
+
+
+@dataclass
+class Progress:
+    """Progress of a job: the input's position, the rows done, the bytes of the stage file, and the bad rows."""
+
+    position: Position = START
+    rows: int = 0
+    bytes: int = 0
+    bad: BadLines = field(default_factory=BadLines)
+
+
+class Stage:
+    """An open stage file, locked against a second run."""
+
+    def __init__(self, output: Path, job: JobSettings | None, file: BinaryIO, progress: Progress) -> None:
+        self.output = output
+        self.path = partial_of(output)
+        self.progress = progress
+        self.file = file
+        self._job = job
+        self.journalled = progress.rows
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="gramvec-journal")
+        self._syncing: Future[None] | None = None
+        self._written = progress.bytes
+        self._time = time.monotonic()
+
+    def append(self, data: bytes) -> None:
+        """Write and count bytes. Raises OSError if the disk is full."""
+        self.file.write(data)
+        self.progress.bytes += len(data)
+
+    def checkpoint_if_due(self) -> None:
+        """Write the journal in the background, after 16 MiB or 2 seconds and once the last one is on disk.
+
+        `progress` must count everything that was appended.
+        """
+        is_much = self.progress.bytes - self._written >= CHECKPOINT_BYTES
+        if not is_much and time.monotonic() - self._time < CHECKPOINT_SECONDS:
+            return
+        if self._syncing is None or self._syncing.done():
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._settle()
+        self._written, self._time = self.progress.bytes, time.monotonic()
+        if self._job is None:
+            return
+        self.file.flush()
+        progress = self.progress
+        journal = {
+            "version": JOURNAL_VERSION,
+            "job": self._job,
+            "position": list(progress.position),
+            "rows": progress.rows,
+            "bytes": progress.bytes,
+            "bad": progress.bad.as_json(),
+        }
+        text = orjson.dumps(journal, option=orjson.OPT_INDENT_2) + b"\n"
+        self._syncing = self._thread.submit(self._write_journal, text, progress.rows)
+
+    def _write_journal(self, text: bytes, rows: int) -> None:
+        os.fdatasync(self.file.fileno())  # the journal must never be ahead of what it speaks of, even if power fails
+        with whole(journal_of(self.output)) as file:
+            file.write(text)
+        self.journalled = rows
+
+    def _settle(self) -> None:
+        """Wait for the last checkpoint. Raises its OSError."""
+        syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            syncing.result()
+
+    def finish(self, form: Writes, rows: int) -> None:
+        """Move the stage file, or what the form makes of it, to the output's place."""
+        if form.in_place:
+            self._settle()
+            form.finish(self.file, self.file, rows)
+            self.file.flush()
+            mark(self.file, digest_of(self._job), rows)
+            os.fsync(self.file.fileno())
+            self.path.replace(self.output)
+        else:
+            self._checkpoint()
+            self._settle()
+            with whole(self.output, digest_of(self._job), rows) as out:
+                form.finish(self.file, out, rows)
+            self.path.unlink()
+        journal_of(self.output).unlink(missing_ok=True)
+        self.close()
+
+    def discard(self) -> None:
+        """Remove the stage file and its journal."""
+        self._thread.shutdown()
+        self.path.unlink(missing_ok=True)
+        journal_of(self.output).unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        """Close the file and release the lock."""
+        self._thread.shutdown()
+        with suppress(OSError):  # what a full disk refused once, it may refuse again
+            self.file.close()
+
+
+def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
+    """Open the stage file of an output.
+
+    Args:
+        output: the file to be written.
+        job: what decides its bytes, as JSON has it; None for a job without a journal.
+        resume: continue what an earlier run of the same job left, if anything.
+
+    Raises:
+        InputError: another run is writing it, an earlier run had another job, or the folder cannot be written.
+    """
+    try:
+        for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
+            check_plain(name)
+        file = open_alone(partial_of(output), output)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
+    try:
+        progress = _left(output, job, os.fstat(file.fileno()).st_size) if resume and job is not None else Progress()
+    except InputError:
+        file.close()
+        raise
+    if progress.bytes == 0:
+        _say_what_is_dropped(output, resume=resume)
+        journal_of(output).unlink(missing_ok=True)
+    file.truncate(progress.bytes)
+    file.seek(progress.bytes)
+    return Stage(output, job, file, progress)
+
+
+def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
+    """Log that a run which begins anew drops what a stopped one had done."""
+    with suppress(OSError, orjson.JSONDecodeError, KeyError, TypeError, InputError):
+        with os.fdopen(open_plain(journal_of(output), os.O_RDONLY), "rb") as file:
+            rows = int(orjson.loads(file.read(MAX_JOURNAL_BYTES))["rows"])
+        if rows and not resume:
+            log.warning(
+                "%s: began anew; the first %s rows of a stopped run, which --resume continues, were dropped",
+                output, f"{rows:,}",
+            )  # fmt: skip
+
+
+def _left(output: Path, job: JobSettings, size: int) -> Progress:
+    path = journal_of(output)
+    try:
+        with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
+            journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
+        offset, number = map(whole_number, journal["position"])
+        rows, length = whole_number(journal["rows"]), whole_number(journal["bytes"])
+        progress = Progress(Position(offset, number), rows, length, BadLines.from_json(journal["bad"]))
+        version, former = journal["version"], dict(journal["job"])
+    except FileNotFoundError:
+        return Progress()
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: damaged; start again without --resume") from error
+    if version != JOURNAL_VERSION:
+        raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
+    check_same_job(output, orjson.loads(orjson.dumps(job)), former)
+    if size < progress.bytes:
+        raise InputError(f"{partial_of(output)}: shorter than its journal says; start again without --resume")
+    return progress
