@@ -32,7 +32,7 @@ from gramvec.matching.match_tables import choose_pairs, score_fields
 from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.report.records import Pair
 from gramvec.review.answers_file import AnswersFile
-from gramvec.review.pair_questions import Learned, PairQuestions
+from gramvec.review.pair_questions import LearnedScores, PairQuestions
 from gramvec.review.session import ReviewSession
 from gramvec_training.data.pair_tables import read_learning_tables
 from gramvec_training.evaluate.matching import f1_at
@@ -85,9 +85,9 @@ class PoolReview:
     def __init__(self, pool: LabeledPool, labels: PairLabels) -> None:
         self._pool, self.labels = pool, labels
 
-    def first(self) -> Learned:
+    def first(self) -> LearnedScores:
         """Return the pair model's probabilities and threshold."""
-        return Learned(self._pool.probabilities(self.labels.left, self.labels.right), self._pool.threshold)
+        return LearnedScores(self._pool.probabilities(self.labels.left, self.labels.right), self._pool.threshold)
 
     def rows(self, pair: int) -> tuple[int, int]:
         """Return both rows of a pair."""
@@ -105,12 +105,12 @@ class PoolReview:
         """Return the place that `names` gave."""
         return int(names[0])
 
-    def learn(self, pairs: Ids, match: NDArray[np.bool_]) -> Learned:
+    def learn(self, pairs: Ids, match: NDArray[np.bool_]) -> LearnedScores:
         """Return what a matcher learns."""
         pool = self._pool
         known = fit_matcher(pool.pair, pool.columns, choose_labels(self.labels, pairs))
         scores = score_pairs(known, pool.pair, self.labels.left, self.labels.right)
-        return Learned(scores.astype(np.float64), known.threshold)
+        return LearnedScores(scores.astype(np.float64), known.threshold)
 
     def finish(self, pairs: Ids, match: NDArray[np.bool_]) -> list[str]:
         """Write nothing."""

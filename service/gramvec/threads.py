@@ -77,7 +77,7 @@ class ProcessLock:
         self._lock = threading.Lock()
 
 
-class Renewed:
+class RenewedAfterFork:
     """Call of `make` in each child of a fork, as long as this object lives."""
 
     def __init__(self, make: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class LibraryCalls:
         self.usable = True
         self._running = 0
         self._ended = threading.Condition()
-        os.register_at_fork(before=self._wait, after_in_parent=self._go_on, after_in_child=self._begin)
+        os.register_at_fork(before=self._wait, after_in_parent=self._resume, after_in_child=self._begin)
 
     def __enter__(self) -> None:
         with self._ended:
@@ -113,7 +113,7 @@ class LibraryCalls:
         self._ended.acquire()
         self._ended.wait_for(lambda: self._running == 0, PATIENCE)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         self._ended.release()
 
     def _begin(self) -> None:
@@ -121,7 +121,7 @@ class LibraryCalls:
         self._ended = threading.Condition()
 
 
-_renewed: WeakSet[ThreadPool | ProcessLock | Renewed] = WeakSet()
+_renewed: WeakSet[ThreadPool | ProcessLock | RenewedAfterFork] = WeakSet()
 
 
 def _renew() -> None:

@@ -149,7 +149,7 @@ def test_tf_idf_as_a_slow_reference_has_it() -> None:
     vocabulary = NgramColumns.of_texts(TEXTS, min_texts=1, max_columns=1000)
     documents = [spelt(text) for text in TEXTS]
     assert len(vocabulary.keys) == sum(len(set().union(*(one[part] for one in documents))) for part in (0, 1))
-    found = vocabulary.weighed(TEXTS)
+    found = vocabulary.weigh(TEXTS)
     for row, document in enumerate(documents):
         expected = []
         for part in (0, 1):
@@ -161,7 +161,7 @@ def test_tf_idf_as_a_slow_reference_has_it() -> None:
             length = math.sqrt(sum(value * value for value in values))
             expected += [value / length for value in values]
         assert sorted(found.value[found.text == row]) == pytest.approx(sorted(expected), rel=1e-6)
-    assert not len(vocabulary.weighed(["qqq www"]).value)
+    assert not len(vocabulary.weigh(["qqq www"]).value)
 
 
 def test_the_commonest_features_of_each_part_are_kept() -> None:
@@ -177,7 +177,7 @@ def test_ngrams_add_to_the_logits_by_hand() -> None:
     assert one.ngrams is not None
     weights = one.ngrams.weights * one.ngrams.units[:, None].astype(np.float64)
     for text in ("my card is lost", "CARD dollars dollars", "zzz"):
-        found = one.ngrams.vocabulary.weighed([text])
+        found = one.ngrams.vocabulary.weigh([text])
         logits = found.value @ weights[found.place] + one.intercepts
         expected = np.exp(logits) / np.exp(logits).sum()
         assert one.predict([text], np.zeros((1, 2), np.float32))[0] == pytest.approx(expected, rel=1e-3)
@@ -449,7 +449,7 @@ def test_few_texts_are_one_logistic_regression_over_vectors_and_scaled_ngrams() 
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     found, report = fit_head(texts, vectors, [str(one) for one in own], model="m", digest=DIGEST)
     assert found.ngrams is not None and min(report.weights) > 0
-    weighed = found.ngrams.vocabulary.weighed(texts)
+    weighed = found.ngrams.vocabulary.weigh(texts)
     ngrams = np.zeros((60, len(found.ngrams.vocabulary.keys)))
     ngrams[weighed.text, weighed.place] = weighed.value
     ours = np.log(found.predict(texts, vectors).astype(np.float64))

@@ -156,7 +156,7 @@ def test_targets_of_several_labels() -> None:
     assert found.counts.tolist() == [1, 2, 1]
     assert found.rarest.tolist() == [0, 1, 2]
     assert found.shares.tolist() == [0.5, 0.5, 1, 1]
-    some = found.only(np.array([0, 2]))
+    some = found.select(np.array([0, 2]))
     assert (some.text.tolist(), some.label.tolist(), some.texts) == ([0, 0, 1], [0, 1, 2], 2)
     assert found.hold(np.array([0, 1]), np.array([1, 0])).tolist() == [True, False]
 
@@ -164,7 +164,7 @@ def test_targets_of_several_labels() -> None:
 def test_what_is_new_in_a_text_by_hand() -> None:
     vocabulary = NgramColumns.of_texts(["aa bb", "aa cc"], min_texts=1, max_columns=100)
     assert vocabulary.unseen == pytest.approx(np.log(3) + 1)
-    known = vocabulary.weighed(["aa bb", "aa zz", "zz", ""]).known
+    known = vocabulary.weigh(["aa bb", "aa zz", "zz", ""]).known
     assert known[0] == pytest.approx([1, 1])
     # Words: aa, whose idf is 1, beside zz and the pair "aa zz".
     assert known[1, 1] == pytest.approx((1 / (1 + 2 * vocabulary.unseen**2)) ** 0.5)

@@ -168,7 +168,7 @@ def test_features_stand_where_their_spans_say(opened: Callable[[str], gramvec.Em
     for index, (start, end) in enumerate(zip(found.start.tolist(), found.end.tolist(), strict=True)):
         assert 0 <= start <= end <= len(text)
         there = reference.normalized(bundle.spec.read(text[start:end]), bundle.spec.lowercase).strip()
-        spelt = found.spelt(index).strip()
+        spelt = found.spell(index).strip()
         assert there == spelt if composed else spelt in there
 
 

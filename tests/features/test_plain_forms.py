@@ -41,12 +41,12 @@ def test_places_are_of_the_text_as_given(text: str) -> None:
     assert np.all((found.start >= 0) & (found.start <= found.end) & (found.end <= len(text)))
     for at in range(len(found.rows)):
         own = " ".join(read_plain(text[found.start[at] : found.end[at]]).lower().split())
-        assert found.spelt(at).strip() in own or not own.isascii() or "\u0130" in text
+        assert found.spell(at).strip() in own or not own.isascii() or "\u0130" in text
 
 
 def test_places_by_hand() -> None:
     found = locate("oﬃce ＡＢＣ n\u200bew", PLAIN, VOCABULARY)
-    of_word = {found.spelt(at): (found.start[at], found.end[at]) for at in np.flatnonzero(found.words).tolist()}
+    of_word = {found.spell(at): (found.start[at], found.end[at]) for at in np.flatnonzero(found.words).tolist()}
     assert of_word == {"office": (0, 4), "abc": (5, 8), "new": (9, 13)}
 
 
@@ -54,9 +54,9 @@ def test_sketches_are_those_of_the_plain_forms() -> None:
     made = LexicalSketch.of_texts(CORPUS, read=read_plain)
     vectors = np.ones((2, 4), np.float32)
     odd = ["O’Brien’s ＡＢＣ n\u200bew", "ﬁne"]
-    joined, counts = made.joined(odd, vectors)
+    joined, counts = made.join(odd, vectors)
     plainly = made._join_in_numpy(odd, vectors)
-    assert joined.tobytes() == plainly[0].tobytes() == made.joined([*map(plain_forms, odd)], vectors)[0].tobytes()
+    assert joined.tobytes() == plainly[0].tobytes() == made.join([*map(plain_forms, odd)], vectors)[0].tobytes()
     assert counts.tolist() == plainly[1].tolist()
     assert made.digest != LexicalSketch.of_texts(CORPUS).digest
     assert made.ngrams(odd[1]).text == " fine "

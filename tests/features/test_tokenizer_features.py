@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gramvec.errors import BundleError, InputError
 from gramvec.features import tokens
-from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary, _lengthening
+from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary, _bound_growth
 from static_support import WORDS, unigram_pieces, word_pieces
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
@@ -187,7 +187,7 @@ def test_long_texts_are_cut_and_the_dropped_token_has_no_row() -> None:
     found = featurizer(word_pieces(), max_tokens=3, dropped=1)([text, "", "zzz"])
     assert ids(found) == [[2, 3], [], []] and found.unknown == 2
     assert ids(featurizer(word_pieces(), max_characters=7)([text])) == [[2, 1]]
-    located = featurizer(word_pieces(), max_tokens=3, dropped=1).vocabulary.located(text, TokenSpec(dropped=1))
+    located = featurizer(word_pieces(), max_tokens=3, dropped=1).vocabulary.locate(text, TokenSpec(dropped=1))
     assert located.rows.tolist() == [2, 3, 4] and located.start.tolist() == [0, 8, 12]
 
 
@@ -355,4 +355,4 @@ def test_a_text_becomes_no_longer_than_is_said(parts: list[tuple[str, str]], tex
 
     made = _replaces(pairs)
     normalizer = Tokenizer.from_str(_changed(normalizer=made).decode()).normalizer
-    assert len(normalizer.normalize_str(text)) <= _lengthening(made["normalizers"]) * len(text)
+    assert len(normalizer.normalize_str(text)) <= _bound_growth(made["normalizers"]) * len(text)

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from fuzz import mutate
 from gramvec.bundle.graph_check import OPERATORS, OPERATORS_IN_ORDER, check_graph
 from gramvec.bundle.manifest import Manifest, read_manifest
-from gramvec.bundle.protobuf import MalformedError, ProtobufReader, packed
+from gramvec.bundle.protobuf import MalformedError, ProtobufReader, decode_packed
 from gramvec.errors import BundleError
 
 # One of each composition beyond a bag.
@@ -69,7 +69,7 @@ def walk(data: bytes) -> None:
     try:
         for _, value in ProtobufReader(1_000).fields(memoryview(data)):
             if isinstance(value, memoryview):
-                for _ in packed(value[:100]):
+                for _ in decode_packed(value[:100]):
                     pass
     except MalformedError:
         pass

@@ -79,7 +79,7 @@ def slow_sketch(lexical: LexicalSketch, text: str) -> list[float]:
 def test_a_sketch_is_what_its_description_says(columns: int, orders: tuple[int, ...]) -> None:
     lexical = LexicalSketch.of_texts(TEXTS, orders=orders, columns=columns, scale=0.7)
     for text in [*TEXTS, "", " ", "x", "A  b\u3000ÇÉ", "СОБАКА", "日本 語", "😀😀"]:
-        joined, counts = lexical.joined([text], np.array([[3, 4]], np.float32))
+        joined, counts = lexical.join([text], np.array([[3, 4]], np.float32))
         assert np.array_equal(joined[0, :2], [3, 4])
         assert joined[0, 2:] == pytest.approx([5 * one for one in slow_sketch(lexical, text)], rel=1e-6, abs=1e-9)
         padded = len(" ".join(text.split())) + 2
@@ -92,7 +92,7 @@ def test_c_and_numpy_give_the_same_bytes(texts: list[str], seed: int) -> None:
     lexical = _lexical()
     vectors = np.random.default_rng(seed).normal(size=(len(texts), 13)).astype(np.float32)
     vectors[::3] = 0
-    for fast, slow in zip(lexical.joined(texts, vectors), lexical._join_in_numpy(texts, vectors), strict=True):
+    for fast, slow in zip(lexical.join(texts, vectors), lexical._join_in_numpy(texts, vectors), strict=True):
         assert fast.tobytes() == slow.tobytes()
 
 
@@ -207,9 +207,9 @@ def test_settings_that_cannot_be(embedder: Embedder) -> None:
         with pytest.raises(InputError, match="must"):
             LexicalSketch.of_texts(TEXTS, orders=orders, columns=columns, scale=scale)
     with pytest.raises(InputError, match="text 1 has a lone surrogate"):
-        _lexical().joined(["a", "\ud800"], np.zeros((2, 3), np.float32))
+        _lexical().join(["a", "\ud800"], np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="text 0 is"):
-        _lexical().joined([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
+        _lexical().join([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
 
 
 @pytest.mark.skipif(loops is None, reason="the loops were not built")
@@ -256,7 +256,7 @@ class TestFile:
             except BundleError as error:
                 assert str(error).startswith("lexical.safetensors: ")
             else:
-                LexicalSketch(found, (3,), 8, 1.0).joined(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
+                LexicalSketch(found, (3,), 8, 1.0).join(["İstanbul ǅ"], np.zeros((1, 1), np.float32))
 
     @pytest.mark.parametrize(
         ("name", "array", "sentence"),

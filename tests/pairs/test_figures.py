@@ -11,7 +11,7 @@ from gramvec.native import loops
 from gramvec.pairs import figures_in_python
 from gramvec.pairs.figures import NAMES, OF_PAIR, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.figures_in_python import edits, token_likeness
-from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.pairs.tokens import fold_text, tokens_of
 
 WORDS = [
     "acme",
@@ -36,7 +36,7 @@ WORDS = [
 
 
 def of(one: str, other: str) -> dict[str, float]:
-    tokens = tokens_of([[[folded(one)]], [[folded(other)]]])
+    tokens = tokens_of([[[fold_text(one)]], [[fold_text(other)]]])
     row = np.zeros(1, np.int64)
     return dict(zip(NAMES, pair_figures(tokens, row, row)[0].tolist(), strict=False))
 
@@ -91,7 +91,7 @@ rows = st.integers(1, 3).flatmap(
 def test_loops_and_python_have_the_same_figures(left: list[list[str]], data: st.DataObject) -> None:
     width = len(left[0])
     right = data.draw(st.lists(st.lists(texts, min_size=width, max_size=width), min_size=1, max_size=4))
-    tables = [[[folded(row[column]) for row in table] for column in range(width)] for table in (left, right)]
+    tables = [[[fold_text(row[column]) for row in table] for column in range(width)] for table in (left, right)]
     tokens = tokens_of(tables)
     at, with_ = (one.ravel() for one in np.meshgrid(np.arange(len(left)), np.arange(len(right))))
     np.testing.assert_array_equal(pair_figures(tokens, at, with_), figures_in_python.pair_figures(tokens, at, with_))

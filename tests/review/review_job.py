@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gramvec.report import Pair, ValuePair
-from gramvec.review.pair_questions import Learned
+from gramvec.review.pair_questions import LearnedScores
 
 
 class NumberJob:
@@ -19,8 +19,8 @@ class NumberJob:
     def truth(self, pair: int) -> bool:
         return pair >= self.pairs // 2
 
-    def first(self) -> Learned:
-        return Learned(np.linspace(0, 1, self.pairs), 0.5)
+    def first(self) -> LearnedScores:
+        return LearnedScores(np.linspace(0, 1, self.pairs), 0.5)
 
     def rows(self, pair: int) -> tuple[int, int]:
         return pair, pair
@@ -36,9 +36,9 @@ class NumberJob:
     def find(self, names: tuple[str, ...]) -> int | None:
         return int(names[0][1:]) if names[0][1:].isdigit() else None
 
-    def learn(self, pairs, match) -> Learned:
+    def learn(self, pairs, match) -> LearnedScores:
         self.learned.append(len(pairs))
-        return Learned(np.where(np.arange(self.pairs) >= self.pairs // 2, 0.9, 0.1), 0.5)
+        return LearnedScores(np.where(np.arange(self.pairs) >= self.pairs // 2, 0.9, 0.1), 0.5)
 
     def finish(self, pairs, match) -> list[str]:
         return [f"{len(pairs)} labels are written"]

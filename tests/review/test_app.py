@@ -15,19 +15,19 @@ from browser_support import chromium
 from gramvec.errors import InputError
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.app import ReviewServer, create_review_app
-from gramvec.review.pair_questions import Learned, PairQuestions
+from gramvec.review.pair_questions import LearnedScores, PairQuestions
 from gramvec.review.session import ReviewSession
 
 
 @pytest.fixture
-def session(tmp_path: Path) -> Iterator[ReviewSession[Learned]]:
+def session(tmp_path: Path) -> Iterator[ReviewSession[LearnedScores]]:
     job = NumberJob()
     opened = ReviewSession(PairQuestions(job), AnswersFile(tmp_path / "labels.csv", job.columns))
     yield opened
     opened.close()
 
 
-def test_a_review_over_http(session: ReviewSession[Learned]):
+def test_a_review_over_http(session: ReviewSession[LearnedScores]):
     ended: list[bool] = []
     client = TestClient(create_review_app(session, "token", lambda: ended.append(True)))
     page = client.get("/token/")
@@ -45,7 +45,7 @@ def test_a_review_over_http(session: ReviewSession[Learned]):
     assert ended == [True]
 
 
-def test_only_the_address_with_the_token_answers(session: ReviewSession[Learned]):
+def test_only_the_address_with_the_token_answers(session: ReviewSession[LearnedScores]):
     client = TestClient(create_review_app(session, "token"))
     for path in ("/", "/state", "/other/state", "/docs", "/openapi.json"):
         assert client.get(path).status_code == 404
@@ -55,7 +55,7 @@ def test_only_the_address_with_the_token_answers(session: ReviewSession[Learned]
     assert client.post("/token/answers", content=iter([b" "])).status_code == 400
 
 
-def test_a_port_that_is_taken_is_told(session: ReviewSession[Learned]):
+def test_a_port_that_is_taken_is_told(session: ReviewSession[LearnedScores]):
     first = ReviewServer(session)
     port = int(first.address.split(":")[2].split("/")[0])
     with pytest.raises(InputError, match=f"port {port}"):
@@ -64,7 +64,7 @@ def test_a_port_that_is_taken_is_told(session: ReviewSession[Learned]):
 
 
 @pytest.fixture
-def address(session: ReviewSession[Learned]) -> Iterator[str]:
+def address(session: ReviewSession[LearnedScores]) -> Iterator[str]:
     server = ReviewServer(session)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -76,7 +76,7 @@ def address(session: ReviewSession[Learned]) -> Iterator[str]:
     assert not thread.is_alive()
 
 
-def test_finish_ends_the_server(session: ReviewSession[Learned]):
+def test_finish_ends_the_server(session: ReviewSession[LearnedScores]):
     server = ReviewServer(session)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -88,7 +88,7 @@ def test_finish_ends_the_server(session: ReviewSession[Learned]):
 
 
 @pytest.mark.slow
-def test_a_person_answers_by_keyboard(address: str, session: ReviewSession[Learned], tmp_path: Path):
+def test_a_person_answers_by_keyboard(address: str, session: ReviewSession[LearnedScores], tmp_path: Path):
     with chromium(tmp_path / "profile") as browser:
         browser.get(address)
         body = browser.find_element(By.TAG_NAME, "body")

@@ -8,7 +8,7 @@ from review_job import NumberJob
 
 from gramvec.errors import InputError
 from gramvec.review.answers_file import AnswersFile
-from gramvec.review.pair_questions import MIN_OF_EACH, Learned, PairQuestions
+from gramvec.review.pair_questions import MIN_OF_EACH, LearnedScores, PairQuestions
 from gramvec.review.proposals import BATCH, propose
 from gramvec.review.session import ReviewSession
 
@@ -18,12 +18,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "labels.csv"
 
 
-def session_of(path: Path, job: NumberJob | None = None) -> ReviewSession[Learned]:
+def session_of(path: Path, job: NumberJob | None = None) -> ReviewSession[LearnedScores]:
     job = job or NumberJob()
     return ReviewSession(PairQuestions(job), AnswersFile(path, job.columns))
 
 
-def answer_truly(session: ReviewSession[Learned], answers: int) -> list[int]:
+def answer_truly(session: ReviewSession[LearnedScores], answers: int) -> list[int]:
     asked = []
     for _ in range(answers):
         question = session.state()["question"]

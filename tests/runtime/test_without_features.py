@@ -130,7 +130,7 @@ def test_a_closed_runtime_has_no_vector_of_nothing_either() -> None:
 
 
 def test_a_runtime_that_answers_what_was_in_memory_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OnnxRuntime, "run", OnnxRuntime._of_rows)  # without a look at which texts have rows
+    monkeypatch.setattr(OnnxRuntime, "run", OnnxRuntime._run_rows)  # without a look at which texts have rows
     with pytest.raises(BundleError, match="golden texts have other vectors"):
         gramvec.load("gramvec-en", device="cpu", runtime="onnx")
     monkeypatch.undo()

@@ -135,7 +135,7 @@ def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> Non
     assert (len(found), found.longest, found.first_row, found.reach) == (2, 5, len(vocabulary), 0)
     assert np.array_equal(found.chars, memo.chars)
     both = Memo.build(["quick", "the"], vocabulary, edges=["he qu", "e l"], reach=2)
-    assert both.decoded(vocabulary) == (["quick", "the"], ["he qu", "e l"])
+    assert both.decode(vocabulary) == (["quick", "the"], ["he qu", "e l"])
     vocabulary.save(tmp_path / "vocabulary.safetensors")
     with pytest.raises(BundleError, match=r"vocabulary\.safetensors"):
         opened(tmp_path / "vocabulary.safetensors", vocabulary)

@@ -12,7 +12,7 @@ import gramvec
 from attacks.craft import manifest
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
-from gramvec.bundle.manifest import Precision, Stored
+from gramvec.bundle.manifest import Precision, StoredWeights
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -95,7 +95,7 @@ def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, rea
     data[stored["scales"] : stored["scales"] + 4 * rows] = scales.astype(np.float32).tobytes()
     (bundle.path / "model.onnx.data").write_bytes(data)
     stored["columns"] = None
-    graph = write_graphs(bundle.path, bundle.manifest.graph.model_copy(update={"stored": Stored(**stored)}), 24)
+    graph = write_graphs(bundle.path, bundle.manifest.graph.model_copy(update={"stored": StoredWeights(**stored)}), 24)
     assert (graph.cpu, ExactTable.of(bundle)) == (False, None)
     (bundle.path / "model.cpu.onnx").unlink()
     with manifest(bundle.path) as values:

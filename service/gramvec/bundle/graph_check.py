@@ -17,7 +17,7 @@ from math import prod
 from pathlib import Path
 
 from gramvec.bundle.manifest import INPUTS, Manifest
-from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, decode_signed, packed
+from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, decode_packed, decode_signed
 from gramvec.errors import BundleError, quoted
 
 # What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
@@ -210,7 +210,9 @@ class _Graph:
         if kind not in _SIZES:
             raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
         _demand(_varints(fields["dims"]) <= MAX_EXTENTS, f"at most {MAX_EXTENTS} extents of a tensor")
-        dims = chain.from_iterable([extent] if isinstance(extent, int) else packed(extent) for extent in fields["dims"])
+        dims = chain.from_iterable(
+            [extent] if isinstance(extent, int) else decode_packed(extent) for extent in fields["dims"]
+        )
         extents = [decode_signed(extent) for extent in dims]
         _demand(all(extent >= 0 for extent in extents), f"extents of tensor {quoted(name)} that are not negative")
         numbers = prod(extents)

@@ -72,7 +72,7 @@ def _digest(text: str) -> str:
     return text
 
 
-def _at_most(items: int, *kinds: type) -> BeforeValidator:
+def _limit_items(items: int, *kinds: type) -> BeforeValidator:
     """Not more items, and of a list each of these types.
 
     pydantic would look at every item first, and keep a record of each that is wrong: gigabytes for a million.
@@ -100,7 +100,7 @@ FileName = Annotated[str, AfterValidator(_plain)]
 Digest = Annotated[str, AfterValidator(_digest)]
 Count = Annotated[int, Field(ge=0, le=MAX_ROWS)]
 Offset = Annotated[int, Field(ge=0, le=MAX_BYTES_OF_FILES)]
-VectorColumns = Annotated[list[float], _at_most(MAX_COLUMNS, float, int)]
+VectorColumns = Annotated[list[float], _limit_items(MAX_COLUMNS, float, int)]
 
 
 class _Record(BaseModel):
@@ -128,11 +128,11 @@ class Golden(_Record):
     """A text with the features and the vector (float32, before normalization) that it must have."""
 
     text: str
-    ids: Annotated[list[int], _at_most(MAX_MANIFEST_BYTES, int), AfterValidator(_rows)]
+    ids: Annotated[list[int], _limit_items(MAX_MANIFEST_BYTES, int), AfterValidator(_rows)]
     vector: VectorColumns
 
 
-class Stored(_Record):
+class StoredWeights(_Record):
     """Byte offsets of the graph's weights in the file `file`, for a runtime that reads them itself.
 
     table: of float32, float16 or int8[rows, dimension], by the graph's precision. scales: of float32[rows], for int8.
@@ -160,13 +160,13 @@ class Graph(_Record):
     """
 
     opset: Annotated[int, Field(ge=1, le=10_000)]
-    inputs: Annotated[list[str], _at_most(len(INPUTS))]
+    inputs: Annotated[list[str], _limit_items(len(INPUTS))]
     output: str
     precision: Precision
     pooling: Pooling
     activation: LayerActivation
     composition: Composition = "bag"
-    stored: Stored | None = None
+    stored: StoredWeights | None = None
     cpu: bool = False
 
     @property
@@ -183,7 +183,7 @@ class LexicalRecord(_Record):
     """
 
     columns: Annotated[int, Field(ge=1, le=MAX_COLUMNS)]
-    orders: Annotated[list[int], _at_most(16, int)]
+    orders: Annotated[list[int], _limit_items(16, int)]
     scale: Annotated[float, Field(gt=0, le=1_000)]
 
 
@@ -208,8 +208,8 @@ class Manifest(_Record):
     memo: Count = 0
     graph: Graph
     lexical: LexicalRecord | None = None
-    golden: Annotated[list[Golden], _at_most(MAX_GOLDEN_TEXTS)]
-    files: Annotated[dict[FileName, FileRecord], _at_most(MAX_FILES)]
+    golden: Annotated[list[Golden], _limit_items(MAX_GOLDEN_TEXTS)]
+    files: Annotated[dict[FileName, FileRecord], _limit_items(MAX_FILES)]
     provenance: dict[str, Any]
 
     @property
@@ -299,7 +299,7 @@ def _contradiction_of_composition(manifest: Manifest) -> str | None:
     return None
 
 
-def _contradiction_of(stored: Stored, manifest: Manifest) -> str | None:
+def _contradiction_of(stored: StoredWeights, manifest: Manifest) -> str | None:
     for name, columns in (("columns", stored.columns), ("bias", stored.bias)):
         if columns is not None and not _are_columns(columns, manifest.dimension):
             return f"graph.stored.{name}: not {manifest.dimension} float32 numbers"

@@ -59,7 +59,7 @@ def decode_signed(value: int) -> int:
     return value - _TWO_TO_64 if value >= _TWO_TO_64 >> 1 else value
 
 
-def packed(values: memoryview) -> Iterator[int]:
+def decode_packed(values: memoryview) -> Iterator[int]:
     """Return the varints of a packed field. Raises MalformedError."""
     at = 0
     while at < len(values):

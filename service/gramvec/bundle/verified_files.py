@@ -69,7 +69,7 @@ class Folder:
             data = _read(file, size)
         return read_manifest(path, data)
 
-    def mapped(self, name: str, max_bytes: int) -> mmap.mmap:
+    def map_extra(self, name: str, max_bytes: int) -> mmap.mmap:
         """Map a file that no manifest lists, of 1 to `max_bytes` bytes. Raises BundleError."""
         with self._file(name) as (file, size):
             if not 0 < size <= max_bytes:

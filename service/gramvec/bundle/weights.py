@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bundle.manifest import Manifest, Stored
+from gramvec.bundle.manifest import Manifest, StoredWeights
 from gramvec.errors import BundleError
 from gramvec.text.arrays import Floats
 
@@ -36,7 +36,7 @@ class MappedWeights(NamedTuple):
     bias: Floats | None
 
 
-def map_weights(path: Path, data: mmap.mmap, stored: Stored, manifest: Manifest) -> MappedWeights:
+def map_weights(path: Path, data: mmap.mmap, stored: StoredWeights, manifest: Manifest) -> MappedWeights:
     """Return the weights that the manifest places in this file.
 
     Raises:

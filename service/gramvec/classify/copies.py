@@ -63,12 +63,12 @@ def _keys(text: str) -> Iterator[object]:
     elif len(words) > LONGEST:
         pairs = {f"{first} {second}".encode() for first, second in pairwise(words)}
         hashes = np.fromiter(map(zlib.crc32, pairs), np.uint32, len(pairs))
-        seeded = hashes[:, None] ^ np.array([_seeded(len(pair)) for pair in pairs], np.uint32)
+        seeded = hashes[:, None] ^ np.array([_seed_differences(len(pair)) for pair in pairs], np.uint32)
         yield from ((sketch, *some) for sketch, some in enumerate(np.sort(seeded, axis=0)[:_SMALLEST].T.tolist()))
 
 
 @lru_cache(1 << 12)
-def _seeded(size: int) -> list[int]:
+def _seed_differences(size: int) -> list[int]:
     """Return crc32(a, seed) ^ crc32(a) for the seed of each sketch: the same for all bytes of this size."""
     return [zlib.crc32(bytes(size), seed) ^ zlib.crc32(bytes(size)) for seed in range(_SKETCHES)]
 

@@ -121,7 +121,7 @@ class HeldOutTexts(NamedTuple):
     news: Doubles
 
 
-class Stacked(NamedTuple):
+class StackedParts(NamedTuple):
     """Weights float64[parts] of parts, and the logit of none of the labels."""
 
     weights: Doubles
@@ -214,13 +214,13 @@ class _Fitting:
     def head(
         self, names: Sequence[str], model: str, digest: str, threshold: float | None, thresholds: dict[str, float]
     ) -> tuple[Head, Report]:
-        shares, held = self._held_out_jointly() if self.few else (np.ones(len(PARTS)), self._held_out())
-        true = self.targets.only(held.rows)
+        shares, held = self._hold_out_jointly() if self.few else (np.ones(len(PARTS)), self._hold_out())
+        true = self.targets.select(held.rows)
         copies = self.groups[held.rows]
         each = 1 / np.bincount(copies)[copies]  # so that near copies count as one text
-        stacked = self._stacked(held, true, each)
+        stacked = self._stack(held, true, each)
         scores = self._scores(stacked, held)
-        right, best = _judged(scores, true)
+        right, best = _judge(scores, true)
         if threshold is None and self.several:
             threshold = best_threshold(scores, true)
         elif threshold is None:
@@ -228,13 +228,13 @@ class _Fitting:
             own = own_thresholds(threshold, best[right], scores.argmax(axis=1)[right])
             thresholds = {names[label]: bound for label, bound in own.items()} | thresholds
         fields = {"threshold": threshold, "thresholds": thresholds, "model": model, "digest": digest}
-        said, parts, weights = self._learned(stacked.weights, shares)
-        head = self._added(parts, weights, tuple(names), stacked.none, fields)
+        said, parts, weights = self._learn_parts(stacked.weights, shares)
+        head = self._add_parts(parts, weights, tuple(names), stacked.none, fields)
         return head, self._report(head, held, true, scores, said)
 
     def _report(self, head: Head, held: HeldOutTexts, true: Targets, scores: Floats, said: Doubles) -> Report:
         """Count what `head.answers` says of texts held out."""
-        right, best = _judged(scores, true)
+        right, best = _judge(scores, true)
         answers = head.answers(scores)
         known = np.array([answer.known for answer in answers])
         places = {name: place for place, name in enumerate(head.labels)}
@@ -256,13 +256,13 @@ class _Fitting:
             answers=HeldOutAnswers(held.rows, [head.labels[label] for label in scores.argmax(axis=1)], best, right),
         )
 
-    def _held_out(self) -> HeldOutTexts:
+    def _hold_out(self) -> HeldOutTexts:
         rows, found = [], []
         for fold in np.unique(self.folds[self.folds >= 0]).tolist():
             held, rest = np.flatnonzero(self.folds == fold), np.flatnonzero(self.folds != fold)
             logits = np.empty((len(PARTS), len(held), self.targets.labels))
             for part, seen in enumerate(self.seen):
-                linear = _learned(seen[rest], part, self.targets.only(rest))
+                linear = _learn_part(seen[rest], part, self.targets.select(rest))
                 logits[part] = seen[held] @ linear.coefficients + linear.intercepts
                 self._step()
             rows.append(held)
@@ -271,10 +271,10 @@ class _Fitting:
         held = np.concatenate(rows)[order]
         return HeldOutTexts(held, np.concatenate(found, axis=1)[:, order], self._news()[held])
 
-    def _held_out_jointly(self) -> tuple[Doubles, HeldOutTexts]:
+    def _hold_out_jointly(self) -> tuple[Doubles, HeldOutTexts]:
         """Return (the parts' shares of a product of two texts, by the best scale; what was held out with one part)."""
         products, held = _products(self.seen), np.flatnonzero(self.folds >= 0)
-        true, news = self.targets.only(held), self._news()[held]
+        true, news = self.targets.select(held), self._news()[held]
         found: list[tuple[float, Doubles, HeldOutTexts]] = []
         for scale in SCALES:
             shares = np.array([1.0, scale**2, scale**2])
@@ -282,10 +282,10 @@ class _Fitting:
             logits = np.empty((1, self.targets.texts, self.targets.labels))
             for fold in np.unique(self.folds[held]).tolist():
                 asked, rest = np.flatnonzero(self.folds == fold), np.flatnonzero(self.folds != fold)
-                dual, intercepts = _dual(kernel[np.ix_(rest, rest)], self.targets.only(rest))
+                dual, intercepts = _dual(kernel[np.ix_(rest, rest)], self.targets.select(rest))
                 logits[0, asked] = kernel[np.ix_(asked, rest)] @ dual + intercepts
             held_texts = HeldOutTexts(held, logits[:, held], news)
-            scores = _shares(_mixed(held_texts.logits, _weights(held_texts.logits, true)))[true.text, true.label]
+            scores = _shares(_mix(held_texts.logits, _weights(held_texts.logits, true)))[true.text, true.label]
             loss = -float((np.log(np.maximum(scores, 1e-12)) * true.shares).sum())
             found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, held_texts))
             self._step()
@@ -309,32 +309,32 @@ class _Fitting:
                 news[rows] += 1 - np.minimum(known, 1) * self.known[rows, part]
         return news
 
-    def _stacked(self, held: HeldOutTexts, true: Targets, each: Doubles) -> Stacked:
+    def _stack(self, held: HeldOutTexts, true: Targets, each: Doubles) -> StackedParts:
         if self.several:
             return _weights_of_several(held, true)
         weights = _weights(held.logits, true)
-        mixed = _mixed(held.logits, weights).astype(np.float64)
+        mixed = _mix(held.logits, weights).astype(np.float64)
         top = mixed.max(axis=1)
         sums = np.log(np.exp(mixed - top[:, None]).sum(axis=1)) + top
-        return Stacked(weights, _none_logit(sums - NOVELTY * held.news, each))
+        return StackedParts(weights, _none_logit(sums - NOVELTY * held.news, each))
 
-    def _scores(self, stacked: Stacked, held: HeldOutTexts) -> Floats:
+    def _scores(self, stacked: StackedParts, held: HeldOutTexts) -> Floats:
         none = (stacked.none + NOVELTY * held.news).astype(np.float32)
-        return scored(_mixed(held.logits, stacked.weights), none, several=self.several)
+        return scored(_mix(held.logits, stacked.weights), none, several=self.several)
 
-    def _learned(self, weights: Doubles, shares: Doubles) -> tuple[Doubles, list[Linear | None], Doubles]:
+    def _learn_parts(self, weights: Doubles, shares: Doubles) -> tuple[Doubles, list[Linear | None], Doubles]:
         """Return the weights to report, the parts learned of all texts, and their weights."""
         if not self.few:
             parts = []
             for part, seen in enumerate(self.seen):
-                parts.append(_learned(seen, part, self.targets) if weights[part] else None)
+                parts.append(_learn_part(seen, part, self.targets) if weights[part] else None)
                 self._step()
             return weights, parts, weights
-        joint = _jointly_learned(self.seen, self.targets, shares)
+        joint = _learn_jointly(self.seen, self.targets, shares)
         spreads = shares * [np.std(part @ linear.coefficients) for part, linear in zip(self.seen, joint, strict=True)]
         return weights * spreads / max(spreads.sum(), 1e-9), [*joint], weights * shares
 
-    def _added(
+    def _add_parts(
         self,
         parts: Sequence[Linear | None],
         weights: Doubles,
@@ -373,17 +373,17 @@ def _none_logit(logits: Doubles, weights: Doubles) -> float:
     return low
 
 
-def _judged(scores: Floats, true: Targets) -> tuple[NDArray[np.bool_], Floats]:
+def _judge(scores: Floats, true: Targets) -> tuple[NDArray[np.bool_], Floats]:
     """Return of each text whether the best label is right, bool[n], and its score, float32[n]."""
     return true.hold(np.arange(true.texts), scores.argmax(axis=1)), scores.max(axis=1)
 
 
 def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> tuple[Any, Doubles]:
-    """Return scipy.sparse.csr_matrix float32[n, k] with int32 indices, and what is known of each, see Weighed."""
+    """Return a scipy.sparse.csr_matrix float32[n, k] with int32 indices, and the `known` of WeightedNgrams."""
     sparse = import_extra("scipy.sparse", "classify", PURPOSE)
     found, known = [], []
     for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
-        weighed = vocabulary.weighed(texts[first:last])
+        weighed = vocabulary.weigh(texts[first:last])
         shape = (last - first, len(vocabulary.keys))
         rows, columns = weighed.text.astype(np.int32), weighed.place.astype(np.int32)
         found.append(sparse.csr_matrix((weighed.value.astype(np.float32), (rows, columns)), shape=shape))
@@ -391,7 +391,7 @@ def _rows(vocabulary: NgramColumns, texts: Sequence[str]) -> tuple[Any, Doubles]
     return sparse.vstack(found, format="csr"), np.concatenate(known)
 
 
-def _jointly_learned(seen: Sequence[Any], targets: Targets, shares: Doubles) -> list[Linear]:
+def _learn_jointly(seen: Sequence[Any], targets: Targets, shares: Doubles) -> list[Linear]:
     """Fit one logistic regression over all parts: its logits are the parts' sum by their shares."""
     dual, intercepts = _dual(np.tensordot(shares, _products(seen), axes=1), targets)
     every = [Linear((part.T @ dual).astype(np.float32), np.zeros(targets.labels, np.float32)) for part in seen]
@@ -423,7 +423,7 @@ def _dual(kernel: Doubles, targets: Targets) -> tuple[Doubles, Doubles]:
     return dual, intercepts
 
 
-def _learned(seen: Any, part: int, targets: Targets) -> Linear:
+def _learn_part(seen: Any, part: int, targets: Targets) -> Linear:
     """Fit one part; a label without a text never wins."""
     there = np.flatnonzero(targets.counts)
     linear = Linear(
@@ -480,7 +480,7 @@ def _shares(logits: Floats) -> Floats:
     return scored(logits, np.full(len(logits), -np.inf, np.float32), several=False)
 
 
-def _mixed(logits: Doubles, weights: Doubles) -> Floats:
+def _mix(logits: Doubles, weights: Doubles) -> Floats:
     return np.tensordot(weights, logits, axes=1).astype(np.float32)
 
 
@@ -511,10 +511,10 @@ def _weights(logits: Doubles, true: Targets) -> Doubles:
 
     start = np.full(len(logits), 1 / len(logits))
     found = minimize(loss, start, jac=True, bounds=[(0, 100)] * len(logits), method="L-BFGS-B")
-    return _useful(logits, found.x)
+    return _drop_small_weights(logits, found.x)
 
 
-def _weights_of_several(held: HeldOutTexts, true: Targets) -> Stacked:
+def _weights_of_several(held: HeldOutTexts, true: Targets) -> StackedParts:
     """Return what minimizes the cross-entropy of every label of every text held out, each by itself."""
     from scipy.optimize import minimize
 
@@ -537,10 +537,10 @@ def _weights_of_several(held: HeldOutTexts, true: Targets) -> Stacked:
     start = np.append(np.full(parts, 1 / parts), 0.0)
     bounds = [(0, 100)] * parts + [(-100, 100)]
     found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B")
-    return Stacked(_useful(held.logits, found.x[:parts]), float(found.x[parts]))
+    return StackedParts(_drop_small_weights(held.logits, found.x[:parts]), float(found.x[parts]))
 
 
-def _useful(logits: Doubles, weights: Doubles) -> Doubles:
+def _drop_small_weights(logits: Doubles, weights: Doubles) -> Doubles:
     """Return weights, 0 for a part that moves the logits by less than MIN_WEIGHT of what the largest does."""
     spreads = np.array([part.std() for part in logits]) * weights
     if not spreads.any():

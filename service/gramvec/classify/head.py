@@ -117,7 +117,7 @@ class HeadWeights:
         unit = float(self.units.max(initial=0)) / _STEPS or 1.0
         step = max(_CHUNK_NUMBERS // self.weights.shape[1], 1)
         for start, stop in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
-            found = self.vocabulary.weighed(texts[start:stop])
+            found = self.vocabulary.weigh(texts[start:stop])
             values = np.rint(found.value * self.units[found.place] / unit).astype(np.int32)[:, None]
             ends = np.searchsorted(found.text, np.arange(stop - start), side="right").tolist()
             news = (1 - found.known[:, self.parts]).sum(axis=1).tolist()

@@ -66,7 +66,7 @@ def features(texts: Sequence[str]) -> HashedNgrams:
     return HashedNgrams(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-class Weighed(NamedTuple):
+class WeightedNgrams(NamedTuple):
     """Sparse rows: of each entry the text int64[m] ascending, the place in NgramColumns int64[m], and the value.
 
     known: float64[n, 2], of the characters and of the words of each text the share of their length that known features
@@ -107,11 +107,11 @@ class NgramColumns:
         unseen = float(np.float32(inverse_frequency(len(texts), np.zeros(1))[0]))
         return cls(keys[places].astype(np.int32), idf.astype(np.float32), unseen)
 
-    def only(self, places: Int64s) -> NgramColumns:
+    def select(self, places: Int64s) -> NgramColumns:
         """Return the features at these places, ascending."""
         return NgramColumns(self.keys[places], self.idf[places], self.unseen)
 
-    def weighed(self, texts: Sequence[str]) -> Weighed:
+    def weigh(self, texts: Sequence[str]) -> WeightedNgrams:
         """Return the TF-IDF of the known features of texts, of length 1 for each part of a text."""
         found = features(texts)
         pairs, times = _count_sorted(np.sort(found.text << 32 | found.key))
@@ -126,7 +126,7 @@ class NgramColumns:
         values = values[known] * self.idf[places]
         squares = np.bincount(group, values * values, minlength=2 * len(texts))
         shares = np.sqrt(squares / np.maximum(squares + missed, np.finfo(np.float64).tiny))
-        return Weighed(text, places, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
+        return WeightedNgrams(text, places, values / np.sqrt(squares)[group], shares.reshape(-1, 2))
 
 
 def _count_sorted(values: Int64s) -> tuple[Int64s, Int64s]:

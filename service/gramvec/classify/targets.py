@@ -46,7 +46,7 @@ class Targets:
                 label.append(places[name])
         return cls(np.array(text, np.int64), np.array(label, np.int64), len(given), len(names))
 
-    def only(self, rows: Int64s) -> Targets:
+    def select(self, rows: Int64s) -> Targets:
         """Return the pairs of these texts, ascending, which are numbered anew."""
         places = np.full(self.texts, -1, np.int64)
         places[rows] = np.arange(len(rows))

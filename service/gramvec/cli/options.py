@@ -39,7 +39,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one li
 BLOCK_TEXTS = 1_024
 
 
-def embed_watched(embedder: Embedder, texts: Sequence[str], watch: JobWatch) -> Floats:
+def embed_with_bar(embedder: Embedder, texts: Sequence[str], watch: JobWatch) -> Floats:
     """Return the vectors of prepared texts, float32[n, d], with a bar."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from gramvec.client.client import Client
 from gramvec.embed.vectors import Vectors
-from gramvec.threads import Renewed, ThreadPool
+from gramvec.threads import RenewedAfterFork, ThreadPool
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class AsyncClient:
         self._open = partial(Client, url, **options)
         self._threads = ThreadPool(THREADS, "gramvec-client")
         self._client: asyncio.Future[Client] | None = None
-        self._renewed = Renewed(self._forget)
+        self._renewed = RenewedAfterFork(self._forget)
 
     def _forget(self) -> None:
         self._client = None  # in a child of a fork, whose event loop is another

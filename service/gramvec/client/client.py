@@ -11,9 +11,9 @@ import orjson
 from pydantic import BaseModel, Field, TypeAdapter
 
 from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of
-from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.inputs import TruncationDirection, in_batches, prepare_texts
 from gramvec.embed.reranking import RerankedText
-from gramvec.embed.st_compat import Encodes
+from gramvec.embed.st_compat import SentenceEncoder
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.hashing import COLUMNS
@@ -62,11 +62,11 @@ class _SearchAnswer(BaseModel):
     results: list[list[SearchHit]]
 
 
-class _Matched(BaseModel):
+class _MatchAnswer(BaseModel):
     matches: list[MatchedPair]
 
 
-class _Scored(BaseModel):
+class _ScoredText(BaseModel):
     index: Place
     score: Score
 
@@ -77,13 +77,13 @@ class _Entry(BaseModel):
 
 
 _SEARCHED = TypeAdapter(_SearchAnswer)
-_RANKED = TypeAdapter(list[_Scored])
+_RANKED = TypeAdapter(list[_ScoredText])
 _LABELS = TypeAdapter(list[list[PredictedLabel]])
-_MATCHED = TypeAdapter(_Matched)
+_MATCHED = TypeAdapter(_MatchAnswer)
 _SPARSE = TypeAdapter(list[list[_Entry]])
 
 
-class Client(Encodes):
+class Client(SentenceEncoder):
     """A model served at `url`, with an Embedder's methods. It may be used from several threads.
 
     Vectors have the bytes that the model's Embedder gives. Calls with many texts are cut into requests within the
@@ -144,7 +144,7 @@ class Client(Encodes):
         truncation_direction: TruncationDirection = "right",
     ) -> Vectors:
         """Return float32[n, dimensions]; the arguments are those of Embedder.embed."""
-        found = prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
+        found = prepare_texts(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
         check_dimensions(dimensions, self.dimension)
         width = dimensions or self.dimension
         others = {"model": self.name, "normalize": normalize, "dimensions": dimensions}
@@ -184,7 +184,7 @@ class Client(Encodes):
         """Return float32[n, m], the cosines of n left and m right texts."""
         rows, columns = self._encode_blocks(left), self._encode_blocks(right)
 
-        def compared() -> Vectors:
+        def compare() -> Vectors:
             scores = np.empty((len(rows), len(columns)), np.float32)
             blocks = list(self._transport.batches(columns, 2))
             for top, above in self._transport.batches(rows, 2):
@@ -194,7 +194,7 @@ class Client(Encodes):
                     scores[top : top + shape[0], side : side + shape[1]] = self._scores(inputs, shape)
             return scores
 
-        return self._transport.with_current_limits(compared)
+        return self._transport.call_with_current_limits(compare)
 
     def pair_similarity(self, left: Iterable[str], right: Iterable[str]) -> Vectors:
         """Return float32[n], the cosine of each left text and the right text at its place."""
@@ -203,14 +203,14 @@ class Client(Encodes):
             raise InputError(f"{len(left_texts)} left texts and {len(right_texts)} right ones; give as many of each")
         pairs = [b"[%b,%b]" % pair for pair in zip(left_texts, right_texts, strict=True)]
 
-        def compared() -> Vectors:
+        def compare() -> Vectors:
             scores = np.empty(len(pairs), np.float32)
             for start, batch in self._transport.batches(pairs, 2):
                 inputs = b'{"pairs":%b}' % array_of(batch)
                 scores[start : start + len(batch)] = self._scores(inputs, (len(batch),))
             return scores
 
-        return self._transport.with_current_limits(compared)
+        return self._transport.call_with_current_limits(compare)
 
     def search(
         self,
@@ -356,7 +356,7 @@ class Client(Encodes):
     def _encode_blocks(self, texts: Iterable[str], *, truncate: bool = False) -> list[bytes]:
         if isinstance(texts, np.ndarray) and texts.dtype.kind == "f":
             raise InputError("a service compares texts; give texts, or compare vectors with numpy", field="texts")
-        return [orjson.dumps(text) for text in prepared(list_texts(texts), self.max_characters, truncate=truncate)]
+        return [orjson.dumps(text) for text in prepare_texts(list_texts(texts), self.max_characters, truncate=truncate)]
 
     def _scores(self, inputs: bytes, shape: tuple[int, ...]) -> Vectors:
         url = self._transport.url

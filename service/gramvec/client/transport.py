@@ -13,7 +13,7 @@ import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from gramvec.errors import BackendError, InputError, ServiceError, quoted
-from gramvec.threads import Renewed
+from gramvec.threads import RenewedAfterFork
 
 if TYPE_CHECKING:
     import httpx
@@ -60,7 +60,7 @@ class _Info(BaseModel):
     limits: ServiceLimits
 
 
-class Received(NamedTuple):
+class Response(NamedTuple):
     """An HTTP response. Header names are in lower case."""
 
     status: int
@@ -68,7 +68,7 @@ class Received(NamedTuple):
     body: bytes
 
 
-class _Unanswered(NamedTuple):
+class _NoAnswer(NamedTuple):
     """A request without a response, and whether it may be repeated."""
 
     reason: str
@@ -93,7 +93,7 @@ class Transport:
         self._patience = patience
         self._open = partial(self._library.Client, base_url=self.url, headers=_headers(api_key), timeout=timeout)
         self._http: httpx.Client = self._open()
-        self._renewed = Renewed(self._connect_anew)
+        self._renewed = RenewedAfterFork(self._connect_anew)
         self._model: ModelInfo | None = None
         try:
             self._model, self._limits = self._info(model)
@@ -117,7 +117,7 @@ class Transport:
 
     def post(
         self, path: str, body: bytes, *, first: int = 0, max_bytes: int = SMALL_ANSWER, same_model: bool = True
-    ) -> Received:
+    ) -> Response:
         """Send a request and return its answer, which has status 200.
 
         Args:
@@ -178,7 +178,7 @@ class Transport:
             max_characters: Most characters in a request, if fewer than the service takes.
         """
 
-        def sent() -> list[T]:
+        def send_all() -> list[T]:
             found = self.batches(
                 encoded,
                 max_texts=max_texts,
@@ -188,7 +188,7 @@ class Transport:
             )
             return [answer for start, batch in found for answer in send(start, batch)]
 
-        return self.with_current_limits(sent)
+        return self.call_with_current_limits(send_all)
 
     def batches(
         self,
@@ -229,7 +229,7 @@ class Transport:
         if batch:
             yield start, batch
 
-    def with_current_limits(self, call: Callable[[], T]) -> T:
+    def call_with_current_limits(self, call: Callable[[], T]) -> T:
         """Return what `call` gives; read the limits again and repeat it once if a request was too large."""
         try:
             return call()
@@ -254,7 +254,7 @@ class Transport:
         self._check_model(found[name].label)
         return found[name], info.limits
 
-    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> Received:
+    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> Response:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
 
         Every request may be repeated: none changes anything on the service.
@@ -262,16 +262,16 @@ class Transport:
         pause, gives_up = FIRST_PAUSE, None
         while True:
             found = self._send_once(method, path, body, max_bytes)
-            if isinstance(found, Received) and found.status not in RETRIED:
+            if isinstance(found, Response) and found.status not in RETRIED:
                 return found
             now = time.monotonic()
             gives_up = gives_up or now + self._patience
             wait, pause = max(_retry_after(found) or pause, FIRST_PAUSE), min(2 * pause, LONGEST_PAUSE)
-            if now + wait > gives_up or (isinstance(found, _Unanswered) and not found.retry):
+            if now + wait > gives_up or (isinstance(found, _NoAnswer) and not found.retry):
                 raise self._failure(found)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
-    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> Received | _Unanswered:
+    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> Response | _NoAnswer:
         try:
             with self._http.stream(method, path, content=body) as response:
                 received = bytearray()
@@ -281,10 +281,10 @@ class Transport:
                             f"the service answered more than the {max_bytes} bytes that its answer can have"
                         )
                     received += part
-                return Received(response.status_code, response.headers, bytes(received))
+                return Response(response.status_code, response.headers, bytes(received))
         except self._library.TransportError as error:
             final = (self._library.ReadTimeout, self._library.WriteTimeout, self._library.UnsupportedProtocol)
-            return _Unanswered(f"{type(error).__name__} {error}".strip(), retry=not isinstance(error, final))
+            return _NoAnswer(f"{type(error).__name__} {error}".strip(), retry=not isinstance(error, final))
 
     def _check_model(self, label: str) -> None:
         if self._model is not None and label != self._model.label:
@@ -293,8 +293,8 @@ class Transport:
                 "two models cannot be compared; make a new client, and embed again"
             )
 
-    def _failure(self, found: Received | _Unanswered) -> ServiceError:
-        if isinstance(found, _Unanswered):
+    def _failure(self, found: Response | _NoAnswer) -> ServiceError:
+        if isinstance(found, _NoAnswer):
             return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
         said = f"{self.url}: {_sentence(found)}"
         return ServiceError(said, status=found.status, retry_after=_retry_after(found))
@@ -319,13 +319,13 @@ def _headers(api_key: str | None) -> dict[str, str]:
     return headers if api_key is None else {**headers, "authorization": f"Bearer {api_key}"}
 
 
-def _retry_after(found: Received | _Unanswered) -> float | None:
+def _retry_after(found: Response | _NoAnswer) -> float | None:
     """Return the seconds of Retry-After; its other form, a date, is ignored."""
-    given = found.headers.get("retry-after", "") if isinstance(found, Received) else ""
+    given = found.headers.get("retry-after", "") if isinstance(found, Response) else ""
     return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
 
-def _sentence(reply: Received) -> str:
+def _sentence(reply: Response) -> str:
     """Return the service's own error message."""
     try:
         said = orjson.loads(reply.body)["error"]

@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.matching.fields import Field, split
 from gramvec.matching.match_tables import probabilities_of, score_fields, threshold_of
-from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.pairs.tokens import fold_text, tokens_of
 from gramvec.text.arrays import Bools, Floats, Int64s
 
 Stays = Literal["first", "longest", "complete", "frequent"]
@@ -74,7 +74,7 @@ def likely_pairs(
         texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
         likely = similar_pairs(texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, watch=watch)
         sampled = likely.sampled, likely.sampled_found
-        tokens = tokens_of([[[folded(text) for text in texts] for texts in columns]])
+        tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
         probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, watch=watch)
         found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
@@ -96,7 +96,7 @@ def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> F
         left: int64[p], ascending: places in the list.
         others: p texts.
     """
-    lists = [[folded(text) for text in side] for side in (texts, others)]
+    lists = [[fold_text(text) for text in side] for side in (texts, others)]
     one, other = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
     right = np.arange(len(others))
     pairs = CandidatePairs(left, right, one.dots(left, other, right))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
 from gramvec.bundle.manifest import Manifest
-from gramvec.embed.inputs import TruncationDirection, in_batches, prepared
+from gramvec.embed.inputs import TruncationDirection, in_batches, prepare_texts
 from gramvec.embed.reranking import RerankedText, rerank_scores
-from gramvec.embed.st_compat import Encodes
+from gramvec.embed.st_compat import SentenceEncoder
 from gramvec.embed.vectors import (
     RawEmbeddings,
     Space,
@@ -40,7 +40,7 @@ MAX_CHARACTERS = 65_536
 MIN_CHUNK = 512
 
 
-class Embedder(Encodes):
+class Embedder(SentenceEncoder):
     """Open model that embeds texts. Make one with `load`; calls may come from several threads.
 
     Texts may be any iterable of str: a list, a generator, an open file, an array of numpy, a column of pandas, polars
@@ -159,7 +159,7 @@ class Embedder(Encodes):
         Raises InputError, with the text's index, for anything but str, for a lone surrogate, and for a text
         over max_characters without `truncate`.
         """
-        return prepared(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
+        return prepare_texts(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
 
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
         """Return the model's vectors of prepared texts before normalization, and how many rows were summed for each.
@@ -204,7 +204,7 @@ class Embedder(Encodes):
 
     def _with_lexical(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:
         assert self.lexical is not None
-        vectors, ngrams = self.lexical.joined(texts, sums)
+        vectors, ngrams = self.lexical.join(texts, sums)
         return (vectors if self.space == "both" else np.ascontiguousarray(vectors[:, sums.shape[1] :])), ngrams
 
     def columns(self, space: Space | None, dimensions: int | None) -> tuple[slice, int]:

@@ -14,7 +14,7 @@ TruncationDirection = Literal["left", "right"]
 DIRECTIONS = get_args(TruncationDirection)
 
 
-def prepared(
+def prepare_texts(
     texts: Iterable[str],
     max_characters: int,
     *,
@@ -25,7 +25,7 @@ def prepared(
     given = list_texts(texts)
     if truncation_direction not in DIRECTIONS:
         raise InputError("truncation_direction: must be 'left' or 'right'", field="truncation_direction")
-    if _as_they_are(given, max_characters):
+    if _need_no_check(given, max_characters):
         return list(given)
     return [_text(index, text, max_characters, truncate, truncation_direction) for index, text in enumerate(given)]
 
@@ -55,7 +55,7 @@ def in_batches(texts: Iterable[str], batch_size: int, embed: Callable[[list[str]
     return blocks()
 
 
-def _as_they_are(texts: Sequence[str], max_characters: int) -> bool:
+def _need_no_check(texts: Sequence[str], max_characters: int) -> bool:
     """Return True if all texts are ASCII and short enough, which saves the check of each (60 us for 256)."""
     try:
         return all(map(str.isascii, texts)) and max(map(len, texts), default=0) <= max_characters

@@ -19,7 +19,7 @@ BATCH_SIZE = 4_096
 LEFT_OUT = ("pool", "chunk_size")
 
 
-class Encodes(ABC):
+class SentenceEncoder(ABC):
     """`encode` and its kin over `stream`. Queries and documents are encoded alike: the models have no prompts."""
 
     dimension: int
@@ -79,7 +79,7 @@ class Encodes(ABC):
             blocks = iter(tqdm(blocks, desc="Batches", total=-(-len(texts) // batch_size)))
         nothing = np.empty((0, truncate_dim or self.dimension), np.float32)
         found = np.concatenate([quantize(block, precision) for block in blocks] or [quantize(nothing, precision)])
-        return _as_wanted(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
+        return _convert(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
 
     def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
         """Encode queries or documents as `encode` does, with its options: the models have no prompts."""
@@ -109,7 +109,7 @@ class Encodes(ABC):
         raise InputError(said, field="max_seq_length")
 
 
-def _as_wanted(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
+def _convert(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
     if convert_to_tensor:
         try:
             torch = import_module("torch")

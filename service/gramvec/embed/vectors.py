@@ -46,7 +46,7 @@ class RawEmbeddings(NamedTuple):
         return cls(vectors, feature_counts, unit(vectors), unknown, featurize_seconds)
 
     @classmethod
-    def joined(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:
+    def join(cls, parts: Sequence[RawEmbeddings]) -> RawEmbeddings:
         """Concatenate raw embeddings in the given order."""
         vectors, counts, units = (np.concatenate([part[field] for part in parts]) for field in range(3))
         return cls(vectors, counts, units)

@@ -100,7 +100,7 @@ def sample_texts(bundle: Bundle) -> Iterator[str]:
     chosen = random.Random(0)
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
     if bundle.memoised.memo is not None:
-        known += bundle.memoised.memo.decoded(bundle.vocabulary)[0]
+        known += bundle.memoised.memo.decode(bundle.vocabulary)[0]
     golden = [text.text for text in bundle.manifest.golden]
     yield from golden
     for _ in range(SAMPLE - len(golden)):

@@ -28,7 +28,7 @@ from gramvec.embed.vectors import cosine_matrix
 from gramvec.errors import InputError
 from gramvec.explain.decompose import TextSum, WordPair, characters_of
 from gramvec.explain.row_vectors import weights_of
-from gramvec.features.spans import Located
+from gramvec.features.spans import FeaturePlaces
 from gramvec.text.arrays import Doubles
 from gramvec.text.top_k import top_k
 from gramvec.text.vocabulary import EntryKind
@@ -67,13 +67,13 @@ class Contribution(NamedTuple):
 class Side:
     """Source or target text of an explanation.
 
-    located: the text's features, see Located. contributions: float64[n], the amount that each feature, with all of the
-    other text, adds to the score. coverage: the share of the text's characters, except white space, that lie in at
-    least one feature of the vocabulary; 0 for a text without any (the row that unknown words share does not count).
+    located: the text's features, see FeaturePlaces. contributions: float64[n], what each feature adds to the score
+    with all of the other text. coverage: the share of the text's characters, except white space, that lie in at least
+    one feature of the vocabulary; 0 for a text without any (the row that unknown words share does not count).
     """
 
     text: str
-    located: Located
+    located: FeaturePlaces
     contributions: Doubles
     coverage: float
     unknown_row: int
@@ -89,7 +89,7 @@ class Side:
         kind: EntryKind = "word" if place.words[index] else "ngram"
         if kind == "word" and place.rows[index] == self.unknown_row:
             kind = "unknown"
-        return Feature(kind, place.spelt(index), int(place.start[index]), int(place.end[index]), times)
+        return Feature(kind, place.spell(index), int(place.start[index]), int(place.end[index]), times)
 
     @cached_property
     def characters(self) -> Doubles:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.explain.row_vectors import Weights
-from gramvec.features.spans import Located, locate
+from gramvec.features.spans import FeaturePlaces, locate
 from gramvec.lexical.sketch import Ngrams
 from gramvec.text.arrays import Doubles, FeatureBatch, Int64s
 
@@ -23,7 +23,7 @@ class TextSum:
     """A text at length 1 as the sum of its features."""
 
     text: str
-    located: Located
+    located: FeaturePlaces
     unknown_row: int
     coverage: float
     first: Int64s  # of each distinct feature, its first occurrence
@@ -100,7 +100,7 @@ class TextSum:
         return int(self.first[index]), int(self.counts[index])
 
 
-def characters_of(text: str, located: Located) -> tuple[Int64s, Int64s]:
+def characters_of(text: str, located: FeaturePlaces) -> tuple[Int64s, Int64s]:
     """Return the characters of each feature as (first, end), int64[n]; padding has the nearest character."""
     first = np.minimum(located.start, max(0, len(text) - 1))
     return first, np.maximum(located.end, first + 1)
@@ -122,11 +122,11 @@ def _rows_of(
     return np.asarray(rows + (served - vector) * (counts / total)[:, None])
 
 
-def _add_unknown(located: Located, ngrams: Ngrams) -> Located:
+def _add_unknown(located: FeaturePlaces, ngrams: Ngrams) -> FeaturePlaces:
     """Return the features, and after them the n-grams that have no row."""
     none = np.full(len(ngrams.first), -1, np.int32)
     # Both spell the text alike, but for letters that the one has learned of since.
-    return Located(
+    return FeaturePlaces(
         np.append(located.rows, none),
         np.append(located.start, ngrams.start),
         np.append(located.end, ngrams.end),
@@ -141,12 +141,12 @@ def _length(vector: NDArray[Any]) -> float:
     return float(np.sqrt(np.add.reduce(np.square(vector, dtype=np.float64))))
 
 
-def _distinct(located: Located, unknown_row: int) -> tuple[Int64s, Int64s, Int64s]:
+def _distinct(located: FeaturePlaces, unknown_row: int) -> tuple[Int64s, Int64s, Int64s]:
     # Words that share a row are as many features as there are words.
     keys = located.rows.astype(np.int64)
     names: dict[str, int] = {}
     for index in np.flatnonzero(located.rows == unknown_row).tolist() if unknown_row >= 0 else []:
-        keys[index] = -1 - names.setdefault(located.spelt(index), len(names))
+        keys[index] = -1 - names.setdefault(located.spell(index), len(names))
     _, first, inverse, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first)
     places = np.empty_like(order)
@@ -154,7 +154,7 @@ def _distinct(located: Located, unknown_row: int) -> tuple[Int64s, Int64s, Int64
     return first[order], places[inverse], counts[order]
 
 
-def _coverage(text: str, located: Located, unknown_row: int) -> float:
+def _coverage(text: str, located: FeaturePlaces, unknown_row: int) -> float:
     known = located.rows != unknown_row
     depth = np.zeros(len(text) + 1, np.int64)
     np.add.at(depth, located.start[known], 1)

@@ -66,7 +66,7 @@ def nearest_words_of(
     _check_k(k)
     texts = embedder.prepare(texts)
     queries, asked = embedder.raw(texts), np.flatnonzero(_have_features(embedder, texts)).tolist()
-    best = [_Best(k) for _ in texts]
+    best = [_BestNeighbors(k) for _ in texts]
     for block in _blocks(embedder, words):
         raw = embedder.raw(block)
         known = _have_features(embedder, block)
@@ -120,13 +120,13 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
         raise InputError(f"{ngram!r}: not an n-gram of {embedder.name}, which has some of {orders} characters")
     weights = weights_of(embedder.bundle)
     query = unit(weights.rows(rows[place]))[0]
-    best = _Best(k)
+    best = _BestNeighbors(k)
     letters = ["", *map(chr, vocabulary.alphabet.tolist())]
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         scores = np.add.reduce(unit(weights.rows(block)) * query, axis=1)
         others = np.flatnonzero(block != rows[place])
-        best.offer(np.clip(scores, -1, 1), others, _Spelt(keys[start : start + BLOCK], letters, vocabulary.bits))
+        best.offer(np.clip(scores, -1, 1), others, _NgramTexts(keys[start : start + BLOCK], letters, vocabulary.bits))
     return best.neighbors
 
 
@@ -141,7 +141,7 @@ def vocabulary_words(vocabulary: Vocabulary) -> Iterator[str]:
         yield "".join(letters[letter] for letter in chars[starts[index] : starts[index + 1]])
 
 
-class _Spelt:
+class _NgramTexts:
     """N-grams by their keys, spelt out when asked for: 180,000 of them take a second."""
 
     def __init__(self, keys: NDArray[np.uint64], letters: list[str], bits: int) -> None:
@@ -151,14 +151,14 @@ class _Spelt:
         return "".join(self._letters[letter] for letter in hashing.unpack(int(self._keys[index]), self._bits))
 
 
-class _Best:
+class _BestNeighbors:
     """The k best of blocks that come one after the other."""
 
     def __init__(self, k: int) -> None:
         self._k = k
         self.neighbors: list[Neighbor] = []
 
-    def offer(self, scores: NDArray[np.float32], chosen: NDArray[np.int64], texts: list[str] | _Spelt) -> None:
+    def offer(self, scores: NDArray[np.float32], chosen: NDArray[np.int64], texts: list[str] | _NgramTexts) -> None:
         order = chosen[np.argsort(-scores[chosen], kind="stable")[: self._k]]
         offered = [Neighbor(texts[index], float(scores[index])) for index in order.tolist()]
         # Stable: what was there before comes first.

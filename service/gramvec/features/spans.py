@@ -23,7 +23,7 @@ _LAST_COMPOSED = 0x30000
 _HANGUL_VOWELS_AND_TAILS = range(0x1161, 0x11C3)
 
 
-class Located(NamedTuple):
+class FeaturePlaces(NamedTuple):
     """Features of a text in the featurizer's order, with their places.
 
     Args:
@@ -44,18 +44,18 @@ class Located(NamedTuple):
     last: Int64s
     words: NDArray[np.bool_]
 
-    def spelt(self, index: int) -> str:
+    def spell(self, index: int) -> str:
         """Return a feature as the model sees it: normalized, with the spaces of the padding."""
         return self.text[self.first[index] : self.last[index]]
 
 
-def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
+def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> FeaturePlaces:
     """Return the features of one text, each with its place.
 
     A space has the place of the whole run of white space that it replaces. If normalization replaced several letters,
     each result has the place of all of them. Raises InputError for a lone surrogate.
     """
-    own: Located | None = vocabulary.located(text, spec)
+    own: FeaturePlaces | None = vocabulary.locate(text, spec)
     if own is not None:
         return own
     given = code_points([text], spec.read)
@@ -81,8 +81,8 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> Located:
     row = np.concatenate(rows).astype(np.int32)
     known = np.flatnonzero(row >= 0)
     first, last = np.concatenate(firsts)[known], np.concatenate(lasts)[known]
-    spelt = _spelt(chars, given.points, spec, vocabulary)
-    return Located(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
+    spelt = _spell(chars, given.points, spec, vocabulary)
+    return FeaturePlaces(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
 
 
 def places(
@@ -134,11 +134,11 @@ def _begins_character(read: str) -> bool:
     if read.isascii():
         return read != ""
     decomposed = unicodedata.normalize("NFD", read)[0]
-    return unicodedata.combining(decomposed) == 0 and decomposed not in _joining()
+    return unicodedata.combining(decomposed) == 0 and decomposed not in _find_joining_characters()
 
 
 @lru_cache(maxsize=1)
-def _joining() -> frozenset[str]:
+def _find_joining_characters() -> frozenset[str]:
     # Characters that may be the second half of a composed letter. Most are combining marks; a few are not.
     found = {chr(point) for point in _HANGUL_VOWELS_AND_TAILS}
     for point in range(0xC0, _LAST_COMPOSED):
@@ -148,7 +148,7 @@ def _joining() -> frozenset[str]:
     return frozenset(found)
 
 
-def _spelt(chars: plain.Characters, points: NDArray[np.uint32], spec: FeatureSpec, vocabulary: Vocabulary) -> str:
+def _spell(chars: plain.Characters, points: NDArray[np.uint32], spec: FeatureSpec, vocabulary: Vocabulary) -> str:
     letters: list[str] = []
     for code, source in zip(chars.codes.tolist(), chars.source.tolist(), strict=True):
         if code >> CLASS_SHIFT == SPACE:

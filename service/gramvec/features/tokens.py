@@ -23,7 +23,7 @@ import orjson
 
 from gramvec.errors import BundleError, InputError, import_extra, quoted
 from gramvec.features.featurizer import Featurizer
-from gramvec.features.spans import Located
+from gramvec.features.spans import FeaturePlaces
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.inputs import code_points
@@ -148,13 +148,13 @@ class TokenVocabulary(Vocabulary):
     def _entries(self) -> list[Entry]:
         return [Entry("word", token, 0) for token in self.word_texts]
 
-    def located(self, text: str, spec: TokenSpec) -> Located:
+    def locate(self, text: str, spec: TokenSpec) -> FeaturePlaces:
         """Return the tokens of a text with their places in it."""
         encoding = self.tokenizer.encode(text[: spec.max_characters], add_special_tokens=False)
         places = zip(encoding.ids[: spec.max_tokens], encoding.offsets, strict=False)
         kept = np.array([(row, *place) for row, place in places if row != spec.dropped], np.int64)
         rows, first, last = kept.reshape(-1, 3).T
-        return Located(rows.astype(np.int32), first, last, text, first, last, np.ones(len(rows), np.bool_))
+        return FeaturePlaces(rows.astype(np.int32), first, last, text, first, last, np.ones(len(rows), np.bool_))
 
 
 class TokenFeaturizer(Featurizer):
@@ -224,14 +224,14 @@ class _ChunkMemo(dict[str, Any]):
         if not (kept or self._each):
             return None
         ids = self._encode(chunk, add_special_tokens=False).ids
-        found = np.array(ids, np.int32).tobytes() if self._each or self._stands_alone(chunk, ids) else None
+        found = np.array(ids, np.int32).tobytes() if self._each or self._is_independent(chunk, ids) else None
         if kept:
             if len(self) >= MAX_CHUNKS:
                 self.clear()
             self[chunk] = found
         return found
 
-    def _stands_alone(self, chunk: str, ids: list[int]) -> bool:
+    def _is_independent(self, chunk: str, ids: list[int]) -> bool:
         """Return True if the chunk holds no added token, and is cut into the same pieces at every place in a text."""
         normalized = self._normalize(chunk)
         if not self._added.isdisjoint(ids) or any(
@@ -296,7 +296,7 @@ def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
             raise ValueError(f"{name} puts {quoted(content)} in place of {quoted(replaced)}, which lengthens texts")
         if max(len(part.get(field) or "") for field in ("prepend", "replacement")) > LONGEST_PREFIX:
             raise ValueError(f"{name} puts more than {LONGEST_PREFIX} characters before a text")
-    times, by_map = _lengthening(parts), max([_longest_of_map(name, part) for part in parts], default=1)
+    times, by_map = _bound_growth(parts), max([_longest_of_map(name, part) for part in parts], default=1)
     if times > MAX_LENGTHENING or times * by_map > MAX_LENGTHENING_BY_MAP:
         raise ValueError(f"{name} makes a text up to {times * by_map} times as long")
 
@@ -312,7 +312,7 @@ def _longest_of_map(name: str, part: dict[str, Any]) -> int:
     return max(1, *(len(replacement.decode(errors="replace")) for replacement in replacements))
 
 
-def _lengthening(parts: list[Any]) -> int:
+def _bound_growth(parts: list[Any]) -> int:
     """Return an upper bound of how many times as long a text becomes by spaces that replacements put around a piece.
 
     Two spaces are added for each match, and a match holds one character at least that is no space. So what counts is

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gramvec.hub.models import Pulled, Pushed, pull, push
+from gramvec.hub.models import PullResult, PushResult, pull, push
 
-__all__ = ["Pulled", "Pushed", "pull", "push"]
+__all__ = ["PullResult", "PushResult", "pull", "push"]

@@ -94,7 +94,7 @@ class Hub:
             try:
                 result, error = ends.get(timeout=max(0.0, self._deadline - time.monotonic()))
             except Empty:
-                raise _too_slow(self.repository) from None
+                raise _slow_error(self.repository) from None
             if error is not None:
                 raise error
         return result  # type: ignore[return-value]
@@ -157,7 +157,7 @@ class Hub:
         """Return a hook of httpx2's client that bounds each response."""
         hub = self
 
-        class Counted(stream_type):  # type: ignore[misc]
+        class CountedStream(stream_type):  # type: ignore[misc]
             def __init__(self, stream: Any) -> None:
                 self._stream = stream
 
@@ -167,7 +167,7 @@ class Hub:
                     size += len(chunk)
                     hub._check_bytes(size)
                     if time.monotonic() > hub._deadline:
-                        raise _too_slow(hub.repository)
+                        raise _slow_error(hub.repository)
                     yield chunk
 
             def close(self) -> None:
@@ -179,7 +179,7 @@ class Hub:
             announced = response.headers.get("content-length", "")
             if announced.isdecimal():
                 self._check_bytes(int(announced[:20]))
-            response.stream = Counted(response.stream)
+            response.stream = CountedStream(response.stream)
 
         return bound
 
@@ -203,19 +203,19 @@ def _refusals(repository: str) -> Iterator[None]:
     except GramvecError:
         raise
     except client.TimeoutException as error:
-        raise _too_slow(repository) from error
+        raise _slow_error(repository) from error
     except (errors.HTTPError, client.InvalidURL, OSError, errors.HFValidationError) as error:
-        raise _in_words(repository, error, errors) from error
+        raise _translate_error(repository, error, errors) from error
     # The library reads answers unchecked.
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ServiceError(f"the hub sent nonsense about {quoted(repository)}; see to HF_ENDPOINT") from error
 
 
-def _too_slow(repository: str) -> ServiceError:
+def _slow_error(repository: str) -> ServiceError:
     return ServiceError(f"the hub is too slow with {quoted(repository)}; try again later")
 
 
-def _in_words(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
+def _translate_error(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
     """Return our error for one of the library's; these inherit from each other, so the first that fits counts."""
     name = quoted(repository)
     found: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
@@ -231,11 +231,11 @@ def _in_words(repository: str, error: Exception, errors: Any) -> InputError | Se
         if isinstance(error, kind):
             return ours(sentence)
     if isinstance(error, errors.HfHubHTTPError):
-        return _http(name, error.response.status_code)
-    return ServiceError(_unreachable(error))
+        return _status_error(name, error.response.status_code)
+    return ServiceError(_describe_unreachable(error))
 
 
-def _http(name: str, status: int) -> ServiceError:
+def _status_error(name: str, status: int) -> ServiceError:
     if status == 401:
         return ServiceError(f"the hub does not know your token; {TOKEN}", status=status)
     if status == 403:
@@ -243,5 +243,5 @@ def _http(name: str, status: int) -> ServiceError:
     return ServiceError(f"the hub answered {status} for {name}; try again later", status=status)
 
 
-def _unreachable(error: Exception) -> str:
+def _describe_unreachable(error: Exception) -> str:
     return f"the hub cannot be reached ({type(error).__name__}); see to the network, or to HF_ENDPOINT"

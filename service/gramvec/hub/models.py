@@ -28,14 +28,14 @@ SPARE_BYTES = 64 * 2**20
 _license = re.compile(r"[A-Za-z0-9.+-]{1,40}").fullmatch
 
 
-class Pushed(NamedTuple):
+class PushResult(NamedTuple):
     """Digest of a pushed bundle, and the commit that holds it."""
 
     digest: str
     commit: str
 
 
-class Pulled(NamedTuple):
+class PullResult(NamedTuple):
     """A pulled model: its name, the bundle's digest, the commit that it was, and its folder."""
 
     name: str
@@ -46,7 +46,7 @@ class Pulled(NamedTuple):
 
 def push(
     name_or_path: str | os.PathLike[str], repository: str, *, revision: str | None = None, private: bool = False
-) -> Pushed:
+) -> PushResult:
     """Upload a bundle to a repository ORG/NAME, which is created if it does not exist.
 
     The card gets the hub's metadata before it, which `pull` removes; every other file is uploaded unchanged.
@@ -79,10 +79,10 @@ def push(
 
     with Hub(repository) as hub:
         hub.allow(size)
-        return Pushed(bundle.digest, hub.call(upload))
+        return PushResult(bundle.digest, hub.call(upload))
 
 
-def pull(given: str, folder: Path | None = None, *, digest: str | None = None, overwrite: bool = False) -> Pulled:
+def pull(given: str, folder: Path | None = None, *, digest: str | None = None, overwrite: bool = False) -> PullResult:
     """Download a bundle, verify all of it with its golden texts, and only then move it to its folder.
 
     A repository with a static model of model2vec or sentence-transformers instead is imported (see `import_static`).
@@ -112,7 +112,7 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
         return _pull_static(hub, folder, overwrite=overwrite)
 
 
-def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
+def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> PullResult:
     """Download a bundle whose files have the sizes that its manifest says, check it and put it into its folder."""
     hub.check_size(MANIFEST, 0, MAX_MANIFEST_BYTES)
     with TemporaryDirectory() as made:
@@ -134,10 +134,10 @@ def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> Pulled:
                 (stage / name).write_bytes(_without_metadata((stage / name).read_bytes(), record.bytes))
         with closing(load(stage, device="cpu")) as embedder:
             name = embedder.name
-    return Pulled(name, found, hub.commit, folder)
+    return PullResult(name, found, hub.commit, folder)
 
 
-def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
+def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> PullResult:
     """Download a static model of another library in the sizes that the hub announces, and import it."""
     from gramvec.hub import static_models as static
 
@@ -162,7 +162,7 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> Pulled:
             hub.download(file, source / file)
         origin = f"{hub.repository}@{hub.commit}"
         _, found = static.import_static(source, folder, overwrite=overwrite, origin=origin)
-    return Pulled(folder.name, found, hub.commit, folder)
+    return PullResult(folder.name, found, hub.commit, folder)
 
 
 def _check_room(size: int, folder: Path) -> None:

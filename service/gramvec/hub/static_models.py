@@ -78,9 +78,9 @@ def import_static(
     check_target(path, overwrite=overwrite)
     with open_folder(source, REMEDY) as given:
         settings, inner = settings_of(given)
-        tokenizer = bytes(given.mapped(inner + TOKENIZER, MAX_BYTES_IN_MEMORY[TOKENIZER]))
-        data = given.mapped(inner + TABLE, MAX_TABLE_BYTES)
-        card = bytes(given.mapped(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
+        tokenizer = bytes(given.map_extra(inner + TOKENIZER, MAX_BYTES_IN_MEMORY[TOKENIZER]))
+        data = given.map_extra(inner + TABLE, MAX_TABLE_BYTES)
+        card = bytes(given.map_extra(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
     table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
     vocabulary = TokenVocabulary(source / inner / TOKENIZER, tokenizer, len(table))
     featurizer = TokenFeaturizer(_spec(source, settings, vocabulary), vocabulary)
@@ -164,7 +164,7 @@ def _static_module(folder: Folder) -> str:
 
 def _json(folder: Folder, name: str, kind: type) -> Any:
     try:
-        found = parse(bytes(folder.mapped(name, MAX_SETTINGS_BYTES)))
+        found = parse(bytes(folder.map_extra(name, MAX_SETTINGS_BYTES)))
     except ValueError as error:
         raise BundleError(f"{folder.path / name}: not JSON, or too much of it ({error}); {REMEDY}") from error
     if not isinstance(found, kind):

@@ -9,14 +9,14 @@ import numpy as np
 
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
-from gramvec.embed.st_compat import Encodes
+from gramvec.embed.st_compat import SentenceEncoder
 from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError
 from gramvec.text.inputs import list_texts
 
 # A name or folder: interfaces that store their settings as text take nothing else.
 ModelName = str | os.PathLike[str]
-ModelOrName = ModelName | Encodes
+ModelOrName = ModelName | SentenceEncoder
 
 # Models that are kept open.
 MAX_OPEN = 8
@@ -24,9 +24,9 @@ MAX_OPEN = 8
 BLOCK = 65_536
 
 
-def open_model(model: ModelOrName) -> Encodes:
+def open_model(model: ModelOrName) -> SentenceEncoder:
     """Return an open model: load a name or folder once per process. Raises what gramvec.load does."""
-    if isinstance(model, Encodes):
+    if isinstance(model, SentenceEncoder):
         return model
     try:
         name = os.fspath(model)

@@ -32,7 +32,7 @@ class Demands(NamedTuple):
     phrases: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
-    def met_by(self, text: str) -> bool:
+    def is_met_by(self, text: str) -> bool:
         """Return True if a text has all phrases."""
         folded = _fold(text)
         return all(_has(folded, _fold(phrase)) for phrase in self.phrases)

@@ -29,7 +29,7 @@ PRIME = 0x9E3779B97F4A7C15
 UInt32s = NDArray[np.uint32]
 
 
-class Hashed(NamedTuple):
+class HashedFeatures(NamedTuple):
     """Features of texts: of each the text int64[m], a hash uint64[m], and its place among the `characters`, int64[m]:
     of an n-gram its last, of a word its first.
     """
@@ -66,25 +66,25 @@ def hash_features(
     orders: Sequence[int],
     *,
     words: bool = False,
-) -> Hashed:
+) -> HashedFeatures:
     """Return the features of texts, given their characters; `lower` maps code points to lower case."""
     letters = _letters(given, chars, lower)
     place = np.arange(len(letters)) - chars.first
-    found: list[Hashed] = []
+    found: list[HashedFeatures] = []
     key = np.zeros(len(letters), np.uint64)
     for order in range(1, max(orders, default=0) + 1):
         before = np.append(np.uint64(0), key[:-1])[: len(key)]
         key = (before if order > 1 else key) * np.uint64(PRIME) + letters
         if order in orders:
             at = np.flatnonzero(place >= order - 1)
-            found.append(Hashed(chars.text[at], mix_key(key[at], order), at))
+            found.append(HashedFeatures(chars.text[at], mix_key(key[at], order), at))
     if words:
         spans = word_spans(chars)
         hashes = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
-        found.append(Hashed(spans.text, mix_key(hashes, 0), spans.start))
+        found.append(HashedFeatures(spans.text, mix_key(hashes, 0), spans.start))
     if not found:
-        return Hashed(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
-    return Hashed(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return HashedFeatures(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
+    return HashedFeatures(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def letters_of(texts: Sequence[str]) -> tuple[Characters, UInt32s]:

@@ -42,10 +42,10 @@ def tokens(text: str) -> str:
     if text.isascii():
         text = text.lower()
         return word_ngrams(text) if loops is None else str(loops.word_ngrams(text))
-    return _ngrams(_read_twice(text))
+    return _ngrams(_fold_twice(text))
 
 
-def _read_twice(text: str) -> str:
+def _fold_twice(text: str) -> str:
     return f"{fold_letters(text)} {second_reading(text)}".rstrip()
 
 
@@ -67,10 +67,10 @@ def word_ngrams(text: str) -> str:
 
 def count_ngrams(text: str) -> Counter[str]:
     """Return how often each n-gram occurs in a text by its first reading, as a query is read."""
-    return _occurring(_ngrams(fold_letters(text)))
+    return _count_names(_ngrams(fold_letters(text)))
 
 
-def _occurring(found: str) -> Counter[str]:
+def _count_names(found: str) -> Counter[str]:
     return Counter(found.split(" ")) if found else Counter()
 
 
@@ -84,7 +84,7 @@ class Collection:
     """Statistics of a collection of texts: how many of them have each n-gram, and their mean length in n-grams."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        held = [_occurring(tokens(text)) for text in texts]
+        held = [_count_names(tokens(text)) for text in texts]
         self.size = len(held)
         self.holding = Counter(name for names in held for name in names)
         self.length = max(sum(counts.total() for counts in held) / max(len(held), 1), 1e-9)
@@ -107,7 +107,7 @@ def letter_scores(
     Returns:
         float64[n], from 0, where a text shares no n-gram with the query, to below 2.2.
     """
-    both = [_scores(_occurring(_ngrams(reading)), texts, collection, shipped) for reading in readings(query)]
+    both = [_scores(_count_names(_ngrams(reading)), texts, collection, shipped) for reading in readings(query)]
     return np.asarray(np.max(both, axis=0))
 
 
@@ -228,7 +228,7 @@ def _slabs(texts: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     edged: list[str] = []
     held = 0
     for row, text in enumerate(texts):
-        edged.append(f"{EDGE}{EDGE.join(words_and_runs(_read_twice(text)))}{EDGE}")
+        edged.append(f"{EDGE}{EDGE.join(words_and_runs(_fold_twice(text)))}{EDGE}")
         held += len(edged[-1])
         if held > SLAB_CHARACTERS or row == len(texts) - 1:
             yield row + 1 - len(edged), edged

@@ -118,7 +118,7 @@ class LexicalSketch:
         """All but the weights."""
         return {"orders": self.orders, "columns": self.columns, "scale": self.scale, "read": self.read}
 
-    def joined(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
+    def join(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
         """Return each text's vector and then its sketch, float32[n, d + columns], and its n-grams, int64[n].
 
         The sketch is scaled by the length of the vector, or by 1 beside a vector of zeros. A text of only white space
@@ -156,7 +156,7 @@ class LexicalSketch:
         return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
 
     def _join_in_numpy(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
-        """Return the bytes of `joined`, computed in numpy."""
+        """Return the bytes of `join`, computed in numpy."""
         joined = np.zeros((len(texts), vectors.shape[1] + self.columns), np.float32)
         counts = np.zeros(len(texts), np.int64)
         code_points(texts)  # raises an error that names the text

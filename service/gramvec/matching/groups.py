@@ -11,7 +11,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.matching.nearest import Matches, places, taken
-from gramvec.pairs.tokens import without_punctuation
+from gramvec.pairs.tokens import strip_punctuation
 from gramvec.text.arrays import Bools, Int64s
 
 MOST_PAIRS = 10_000_000
@@ -46,7 +46,7 @@ def grouped(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None)
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
     first: list[int] = []
-    plain = [map(without_punctuation, column) for column in columns]
+    plain = [map(strip_punctuation, column) for column in columns]
     every = zip(*plain, strict=True) if keys is None else zip(*plain, keys, strict=True)
     width = len(columns)
     of_row = np.full(len(columns[0]), -1)

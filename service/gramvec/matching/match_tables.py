@@ -24,7 +24,7 @@ from gramvec.matching.groups import GroupPairs, RowGroups, grouped
 from gramvec.matching.nearest import Matches, scipy_sparse, taken
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.model import SURE, one_table_model, two_table_model
-from gramvec.pairs.tokens import Tokens, folded, tokens_of
+from gramvec.pairs.tokens import Tokens, fold_text, tokens_of
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 # Below it the expected F1 may be higher, and more than half of what is written wrong.
@@ -122,7 +122,7 @@ def check_unweighted(fields: Iterable[Field]) -> None:
 def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
     """Return the groups of equal rows of one table."""
     columns = [(field.left, field.right)[side] for field in fields]
-    return grouped([[folded(text) for text in column] for column in columns], keys)
+    return grouped([[fold_text(text) for text in column] for column in columns], keys)
 
 
 def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:

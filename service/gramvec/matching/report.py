@@ -11,7 +11,7 @@ from gramvec.matching.fields import Field, Matched
 from gramvec.matching.nearest import Matches, taken
 from gramvec.pairs.figures import OF_PAIR, pair_figures
 from gramvec.pairs.model import FOLDER
-from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.pairs.tokens import fold_text, tokens_of
 from gramvec.report import JobReport, Pair, PairList, ScoreHistogram, ValuePair
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 
@@ -156,8 +156,8 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
     if not len(doubted.left):
         return doubted, []
     sides = [
-        [[folded(field.left[row]) for row in doubted.left.tolist()] for field in fields],
-        [[folded(field.right[row]) for row in doubted.right.tolist()] for field in fields],
+        [[fold_text(field.left[row]) for row in doubted.left.tolist()] for field in fields],
+        [[fold_text(field.right[row]) for row in doubted.right.tolist()] for field in fields],
     ]
     rows = np.arange(len(doubted.left))
     figures = np.nan_to_num(pair_figures(tokens_of(sides), rows, rows))

@@ -2,7 +2,7 @@
 
 From texts to a probability:
 
-    tokens = tokens_of([left_columns, right_columns])      # or [columns] for one table; texts are `folded`
+    tokens = tokens_of([left_columns, right_columns])      # or [columns] for one table; texts from fold_text
     figures = pair_figures(tokens, left, right)             # of candidate pairs of row numbers
     alike = likeness(figures, cosines)                      # cosines come with the candidates
     rivals = rival_figures(left, right, alike)              # of one table: one_table_rivals

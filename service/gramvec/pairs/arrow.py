@@ -13,7 +13,7 @@ import numpy as np
 from gramvec.errors import import_extra
 from gramvec.lexical.hashing import count_features, mix_key
 from gramvec.pairs.given_pairs import score_given
-from gramvec.pairs.tokens import folded
+from gramvec.pairs.tokens import fold_text
 from gramvec.text.arrays import UInt64s
 from gramvec.text.frames import texts_or_empty
 
@@ -42,7 +42,7 @@ def blocking_keys(texts: Any) -> Any:
         Leskovec, Rajaraman and Ullman, Mining of Massive Datasets (2014), section 3.4.
     """
     arrow = import_extra("pyarrow", "bulk", "an Arrow array")
-    plain = [folded(text) for text in texts_or_empty(texts)]
+    plain = [fold_text(text) for text in texts_or_empty(texts)]
     indptr, columns, _ = count_features(plain, ORDERS, words=False)
     filled = np.flatnonzero([bool(text) for text in plain])
     keys = _bands(columns.astype(np.uint64), indptr[filled]) if len(filled) else np.zeros((0, BANDS), np.uint64)

@@ -81,14 +81,14 @@ def rival_figures(left: Int64s, right: Int64s, alike: Floats) -> Floats:
         alike: float32[p], see `likeness`.
     """
     sides = [_rank_and_lead(rows, alike) for rows in (left, right)]
-    return _of_both(*zip(*sides, strict=True))
+    return _combine_sides(*zip(*sides, strict=True))
 
 
 def one_table_rivals(left: Int64s, right: Int64s, alike: Floats) -> Floats:
     """Return `rival_figures` where both rows are of one table and each pair is given once."""
     both = _rank_and_lead(np.append(left, right), np.append(alike, alike))
     ranks, leads = (values.reshape(2, -1) for values in both)
-    return _of_both(ranks, leads)
+    return _combine_sides(ranks, leads)
 
 
 def no_rivals(pairs: int) -> Floats:
@@ -96,7 +96,7 @@ def no_rivals(pairs: int) -> Floats:
     return np.full((pairs, len(OF_RIVALS)), np.nan, np.float32)
 
 
-def _of_both(ranks: Sequence[Floats] | Floats, leads: Sequence[Floats] | Floats) -> Floats:
+def _combine_sides(ranks: Sequence[Floats] | Floats, leads: Sequence[Floats] | Floats) -> Floats:
     found = [np.fmin(*ranks), np.fmax(*ranks), np.fmax(*leads), np.fmin(*leads)]
     return np.stack(found, axis=1).astype(np.float32)
 

@@ -155,7 +155,7 @@ class _Alignment:
         return _share(first.equal + first.soft + second.equal + second.soft, first.weight + second.weight)
 
 
-def _aligned(first: _Side, second: _Side) -> _Alignment:
+def _align(first: _Side, second: _Side) -> _Alignment:
     found = _Alignment(first, second)
     lefts, rights = ({side.value(at): at for at in side.different()} for side in (first, second))
     for value in sorted(lefts.keys() | rights.keys()):
@@ -228,21 +228,21 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _alike(first: _Side, second: _Side) -> float:
+def _likeness(first: _Side, second: _Side) -> float:
     texts = [
         "".join(token_text(side.known, token) for token in side.tokens)[:LONGEST_COMPARED] for side in (first, second)
     ]
     return ratio(*texts)
 
 
-def _same(first: _Side, second: _Side) -> bool:
+def _are_equal(first: _Side, second: _Side) -> bool:
     return [first.value(at) for at in range(len(first.tokens))] == [
         second.value(at) for at in range(len(second.tokens))
     ]
 
 
 def _text_figures(first: _Side, second: _Side) -> list[float]:
-    found = _aligned(first, second)
+    found = _align(first, second)
     heaviest = first.known.heaviest
     mean = (first.equal + first.soft + second.equal + second.soft) / 2
     equal = sorted(_share(side.equal, side.weight) for side in (first, second))
@@ -255,7 +255,7 @@ def _text_figures(first: _Side, second: _Side) -> list[float]:
     return [
         found.share(), min(_share(mean, min(first.weight, second.weight)), 1.0), *equal,
         *(value / heaviest for value in left), *(value / heaviest for value in heavy), *counts[0],
-        found.soft, *counts[1], found.common, *counts[2], found.nearest_number, 0.0, _alike(first, second),
+        found.soft, *counts[1], found.common, *counts[2], found.nearest_number, 0.0, _likeness(first, second),
     ]  # fmt: skip
 
 
@@ -265,9 +265,9 @@ def _column_figures(pairs: Sequence[tuple[_Side, _Side]]) -> list[float]:
     near, equal = [], 0
     for first, second in pairs:
         if first.tokens and second.tokens:
-            same = _same(first, second)
+            same = _are_equal(first, second)
             equal += same
-            near.append(1.0 if same else max(_aligned(first, second).share(), _alike(first, second)))
+            near.append(1.0 if same else max(_align(first, second).share(), _likeness(first, second)))
     filled = _share(len(near), sum(bool(first.tokens or second.tokens) for first, second in pairs))
     if not near:
         return [_NO_VALUE] * 4 + [filled, _NO_VALUE]
@@ -275,7 +275,7 @@ def _column_figures(pairs: Sequence[tuple[_Side, _Side]]) -> list[float]:
     return [sum(near) / len(near), min(near), max(near), equal / len(near), filled, low / len(near)]
 
 
-def _together(parts: Sequence[_Side], filled: Sequence[bool]) -> _Side:
+def _join_columns(parts: Sequence[_Side], filled: Sequence[bool]) -> _Side:
     """Return the columns of a row that both rows fill as one text."""
     known = parts[0].known
     tokens = [token for part, there in zip(parts, filled, strict=True) if there for token in part.tokens]
@@ -296,11 +296,11 @@ def pair_figures(tokens: Tokens, left: Int64s, right: Int64s) -> Floats:
     made = []
     for first, second in zip(left.tolist(), right.tolist(), strict=True):
         (a, of_a), (b, of_b) = sides(0, first), sides(-1, second)
-        equal = bool(a.tokens) and _same(a, b)
+        equal = bool(a.tokens) and _are_equal(a, b)
         filled = [bool(x.tokens and y.tokens) for x, y in zip(of_a, of_b, strict=True)]
         if any(filled):
             # What one row lacks does not speak against it.
-            a, b = _together(of_a, filled), _together(of_b, filled)
+            a, b = _join_columns(of_a, filled), _join_columns(of_b, filled)
         found = _text_figures(a, b)
         found[EQUAL] = float(equal)
         made.append([*found, *_column_figures(list(zip(of_a, of_b, strict=True)))])

@@ -9,7 +9,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.pairs.figures import no_rivals, pair_figures
 from gramvec.pairs.model import two_table_model
-from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.pairs.tokens import fold_text, tokens_of
 from gramvec.text.arrays import Floats
 
 BLOCK_PAIRS = 1 << 16
@@ -32,7 +32,7 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     if len(set(lengths)) > 1:
         raise InputError(f"{lengths[0]:,} left texts and {lengths[-1]:,} right ones; give as many of each")
     tokens = tokens_of(
-        [[[folded(text) for text in column] for column in side] for side in (left, right)],
+        [[[fold_text(text) for text in column] for column in side] for side in (left, right)],
         rows_count=rows_count,
     )
     found = [np.zeros(0, np.float32)]

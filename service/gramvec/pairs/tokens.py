@@ -68,12 +68,12 @@ class Tokens(NamedTuple):
     columns: int
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return a text as it is compared: its letters folded, cut where only that makes it longer than MAX_CHARACTERS."""
     return close_gaps(fold_letters(text))[: max(MAX_CHARACTERS, len(text))].strip()
 
 
-def without_punctuation(text: str) -> str:
+def strip_punctuation(text: str) -> str:
     """Return the tokens of a folded text with spaces between."""
     return " ".join(_TOKEN.findall(text) or text.split())
 
@@ -89,7 +89,7 @@ def tokens_of(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = T
     known: dict[str, int] = {}
     lists = [_read(columns, known) for columns in tables]
     values = _values(known)
-    made = [_sorted(bounds, tokens, values, len(tables[0])) for bounds, tokens in lists]
+    made = [_sort_tokens(bounds, tokens, values, len(tables[0])) for bounds, tokens in lists]
     counted = made if rows_count else []
     return Tokens(_vocabulary(known, values, counted, len(tables[0])), made, len(tables[0]))
 
@@ -116,7 +116,7 @@ def _values(known: dict[str, int]) -> Int32s:
     return np.array(values, np.int32)
 
 
-def _sorted(bounds: Int64s, tokens: Int32s, values: Int32s, columns: int) -> TokenRows:
+def _sort_tokens(bounds: Int64s, tokens: Int32s, values: Int32s, columns: int) -> TokenRows:
     of_token = values[tokens]
     cells = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     place = np.lexsort((of_token, cells)) - bounds[cells]

@@ -67,13 +67,13 @@ def _mark_tokens(a: list[str], b: list[str]) -> tuple[list[Segment], list[Segmen
         partners = [_mark_letters(a_word, b_word) for a_word, b_word in zip(words_a, words_b, strict=True)]
         in_left, in_right = iter([pair[0] for pair in partners]), iter([pair[1] for pair in partners])
         return (
-            [part for token in a for part in (next(in_left) if token.isalpha() else [_whole(token)])],
-            [part for token in b for part in (next(in_right) if token.isalpha() else [_whole(token)])],
+            [part for token in a for part in (next(in_left) if token.isalpha() else [_mark_whole(token)])],
+            [part for token in b for part in (next(in_right) if token.isalpha() else [_mark_whole(token)])],
         )
-    return [_whole(token) for token in a], [_whole(token) for token in b]
+    return [_mark_whole(token) for token in a], [_mark_whole(token) for token in b]
 
 
-def _whole(token: str) -> Segment:
+def _mark_whole(token: str) -> Segment:
     if token.isspace():
         return Segment(token, "same")
     return Segment(token, "number" if token.isdigit() else "word")

@@ -99,7 +99,7 @@ class LabelQuestions:
 
     def propose(self, now: HeadScores, asked: set[int], seed: int) -> list[int]:
         """Return up to BATCH texts that teach most: of those that are worth most, each far from the others."""
-        worth = _unsure(now.scores, several=self._head.several) * self._typical
+        worth = _rate_doubt(now.scores, several=self._head.several) * self._typical
         worth[sorted(asked)] = -1
         candidates = np.argsort(-worth, kind="stable")[:MAX_CANDIDATES]
         candidates = candidates[worth[candidates] >= 0]
@@ -217,7 +217,7 @@ def _blocks(vectors: Floats, size: int = 4_096) -> Iterator[Floats]:
         yield vectors[start : start + size]
 
 
-def _unsure(scores: Floats, *, several: bool) -> Doubles:
+def _rate_doubt(scores: Floats, *, several: bool) -> Doubles:
     """Return how unsure each text's labels are, float64[n], 0 to 1.
 
     It is 1 less the distance of the two best labels; of labels that a text may have several of, how near one is to 0.5.

@@ -20,7 +20,7 @@ ANSWERS = {written: answer for answer, written in WRITTEN.items()}
 MIN_OF_EACH = 5
 
 
-class Learned(NamedTuple):
+class LearnedScores(NamedTuple):
     """Scores that were learned: the probability of each pair, float64[n], 0 to 1, and the threshold for them."""
 
     scores: NDArray[np.float64]
@@ -42,7 +42,7 @@ class PairJob(Protocol):
     unit: str
     columns: tuple[str, ...]
 
-    def first(self) -> Learned:
+    def first(self) -> LearnedScores:
         """Score all pairs before anything was answered."""
 
     def rows(self, pair: int) -> tuple[int, int]:
@@ -62,7 +62,7 @@ class PairJob(Protocol):
     def find(self, names: tuple[str, ...]) -> int | None:
         """Return the pair that these names stand for; None if it is not among the pairs."""
 
-    def learn(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> Learned:
+    def learn(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> LearnedScores:
         """Learn from the answers. Raises InputError where they do not suffice."""
 
     def finish(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> list[str]:
@@ -79,11 +79,11 @@ class PairQuestions:
         self.title, self.question, self.columns = job.title, job.question, job.columns
         self.first, self.names, self.find = job.first, job.names, job.find
 
-    def propose(self, now: Learned, asked: set[int], seed: int) -> list[int]:
+    def propose(self, now: LearnedScores, asked: set[int], seed: int) -> list[int]:
         """Return the pairs that teach most, see `proposals`."""
         return propose(now.scores, now.threshold, asked, self.job.rows, seed)
 
-    def show(self, number: int, now: Learned) -> dict[str, Any]:
+    def show(self, number: int, now: LearnedScores) -> dict[str, Any]:
         """Return the pair."""
         return {"pair": self.job.show(number, now.scores)}
 
@@ -99,7 +99,7 @@ class PairQuestions:
             raise InputError(f"the answer {written!r} is none of 1, 0 and nothing")
         return ANSWERS[written]
 
-    def summarize(self, now: Learned, answers: Answers) -> dict[str, Any]:
+    def summarize(self, now: LearnedScores, answers: Answers) -> dict[str, Any]:
         """Return counts, estimated precision and recall, and the histogram."""
         pairs, match = _labels(answers)
         estimate = estimate_quality(now.scores, pairs, match, now.threshold) if len(pairs) else None
@@ -117,7 +117,7 @@ class PairQuestions:
         match = _labels(answers)[1]
         return len(match) if min(int(match.sum()), int((~match).sum())) >= MIN_OF_EACH else 0
 
-    def learn(self, answers: Answers) -> Learned:
+    def learn(self, answers: Answers) -> LearnedScores:
         """Learn from the answers."""
         return self.job.learn(*_labels(answers))
 

@@ -18,7 +18,7 @@ from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.matching.nearest import Matches, taken
 from gramvec.matching.report import show_pair
 from gramvec.report.records import Pair
-from gramvec.review.pair_questions import Learned
+from gramvec.review.pair_questions import LearnedScores
 
 Ids = tuple[Sequence[str], Sequence[str]]
 
@@ -87,9 +87,9 @@ class PairReview:
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
 
-    def first(self) -> Learned:
+    def first(self) -> LearnedScores:
         """Return the probabilities of the pair model, and its threshold."""
-        return Learned(self._pairs.scores.astype(np.float64), threshold_of(self._pairs.scores))
+        return LearnedScores(self._pairs.scores.astype(np.float64), threshold_of(self._pairs.scores))
 
     def rows(self, pair: int) -> tuple[int, int]:
         """Return the left and the right row of a pair."""
@@ -119,11 +119,11 @@ class PairReview:
                 return int(self._order[place])
         return None
 
-    def learn(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> Learned:
+    def learn(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> LearnedScores:
         """Learn a matcher from the answers. Raises InputError where they do not suffice."""
         known = fit_matcher(self._compared, self._tables.columns, self._labels(pairs, match))
         scores = score_pairs(known, self._compared, self._pairs.left, self._pairs.right)
-        return Learned(scores.astype(np.float64), known.threshold)
+        return LearnedScores(scores.astype(np.float64), known.threshold)
 
     def finish(self, pairs: NDArray[np.int64], match: NDArray[np.bool_]) -> list[str]:
         """Write the matches. Raises as `write` does."""

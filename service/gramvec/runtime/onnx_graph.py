@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, Stored
+from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, StoredWeights
 from gramvec.runtime.native import MAX_WEIGHT, weights_and_step
 from gramvec.text.arrays import Floats
 
@@ -171,7 +171,7 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     assert stored is not None
     scales = None if stored.scales is None else _scales(folder, stored)
     whole, step = (None, 1.0) if scales is None else weights_and_step(scales)
-    w = _over_table(graph, stored, dimension)
+    w = _open_table(graph, stored, dimension)
     node = w.node
     if stored.scales is not None:
         w.stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
@@ -225,7 +225,7 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     row_weights, step = weights_and_step(_scales(folder, stored))
     if row_weights is None:
         return False
-    w = _over_table(graph, stored, dimension)
+    w = _open_table(graph, stored, dimension)
     node = w.node
     w.constant("weights", row_weights, np.uint8)
     w.constant("step", step, np.float32)
@@ -254,7 +254,7 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     return True
 
 
-def _over_table(graph: Graph, stored: Stored, dimension: int) -> Writer:
+def _open_table(graph: Graph, stored: StoredWeights, dimension: int) -> Writer:
     w, extents = Writer(), [stored.rows, dimension]
     w.stored("table", _TYPES[graph.precision], extents, stored.file, stored.table, _BYTES[graph.precision])
     return w
@@ -281,7 +281,7 @@ def _write_end(w: Writer, last: str, graph: Graph, layers: Layers = ()) -> None:
 
 def _write_weights(
     path: Path, rows: NDArray[Any], scales: Floats | None, columns: Floats | None, bias: Floats | None
-) -> Stored:
+) -> StoredWeights:
     """Write the rows, and their scales behind them; return where they are."""
     places: list[int] = []
     with path.open("wb") as file:
@@ -291,7 +291,7 @@ def _write_weights(
                 file.write(np.ascontiguousarray(array).data)  # whose error says what the disk refused, unlike tofile's
                 file.write(bytes(ALIGNMENT - file.tell() % ALIGNMENT))
         file.write(bytes(ALIGNMENT))
-    return Stored(
+    return StoredWeights(
         file=path.name,
         rows=len(rows),
         table=places[0],
@@ -301,7 +301,7 @@ def _write_weights(
     )
 
 
-def _scales(folder: Path, stored: Stored) -> Floats:
+def _scales(folder: Path, stored: StoredWeights) -> Floats:
     assert stored.scales is not None
     return np.fromfile(folder / stored.file, "<f4", stored.rows, offset=stored.scales)
 

@@ -155,11 +155,11 @@ class OnnxRuntime(Runtime):
             check_rows(batch, self._rows)
         known = batch.counts > 0
         if known.all():
-            return self._of_rows(batch)
+            return self._run_rows(batch)
         # Without rows some operators leave their output as the memory was, which holds what other texts left there.
         vectors = np.empty((len(batch), self._dimension), np.float32)
         vectors[~known] = self._vector_of_no_rows()
-        vectors[known] = self._of_rows(FeatureBatch(batch.ids, np.append(0, batch.offsets[1:][known])))
+        vectors[known] = self._run_rows(FeatureBatch(batch.ids, np.append(0, batch.offsets[1:][known])))
         return vectors
 
     def _vector_of_no_rows(self) -> Floats:
@@ -169,7 +169,7 @@ class OnnxRuntime(Runtime):
             self._of_no_rows = self._call(beside)[0]
         return self._of_no_rows
 
-    def _of_rows(self, batch: FeatureBatch) -> Floats:
+    def _run_rows(self, batch: FeatureBatch) -> Floats:
         """Return the vectors of a batch whose texts have rows."""
         vectors = np.empty((len(batch), self._dimension), np.float32)
         if self._in_order and len(batch) > 1:

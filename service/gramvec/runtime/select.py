@@ -51,12 +51,12 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         if device == "cuda":
             raise DeviceError("runtime native is for a CPU; take device cpu or auto, or runtime onnx")
         return _check_golden(bundle, NativeRuntime(bundle))
-    if device != "cpu" and (runtime := _on_cuda(bundle, required=device == "cuda")) is not None:
+    if device != "cpu" and (runtime := _open_on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    return _check_golden(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _on_cpu(bundle)
+    return _check_golden(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _open_on_cpu(bundle)
 
 
-def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
+def _open_on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     plain = why_no_cuda()
     try:
         if plain is not None:
@@ -78,7 +78,7 @@ def _on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     return runtime
 
 
-def _on_cpu(bundle: Bundle) -> Runtime:
+def _open_on_cpu(bundle: Bundle) -> Runtime:
     graph = bundle.manifest.graph
     try:
         return _check_golden(bundle, NativeRuntime(bundle))

@@ -309,7 +309,7 @@ class Snapshot:
             hits = self._searcher.search(asked, looked, count=False).hits
             for score, address in hits[len(seen) :]:
                 text = text_in(self.document(address).record, self.manifest)
-                kept += [(score, address)] if query.met_by(text) else []
+                kept += [(score, address)] if query.is_met_by(text) else []
             seen = hits
             if len(kept) >= most or len(hits) < looked or looked >= MAX_LOOKED_THROUGH:
                 break

@@ -130,7 +130,7 @@ def table(version: str, unassigned: Ranges) -> str:
     """
     newer = {point for first, last in unassigned for point in range(first, last + 1)}
     lines = [f"# Unicode {version}; written by python -m gramvec.text.fold_rules, not by hand", "[unassigned]"]
-    lines += map(_spelt, unassigned)
+    lines += map(_format_points, unassigned)
     rules: tuple[Callable[[str], str], ...] = (fold_character, plain)
     for section, rule in zip(SECTIONS[1:], rules, strict=True):
         found = {
@@ -138,12 +138,12 @@ def table(version: str, unassigned: Ranges) -> str:
         }
         dropped = ranges_of(point for point, text in found.items() if not text)
         changed = [(point, text) for point, text in found.items() if text and text != chr(point)]
-        lines += [f"[{section}]", *map(_spelt, dropped)]
+        lines += [f"[{section}]", *map(_format_points, dropped)]
         lines += [" ".join(f"{number:04X}" for number in (point, *map(ord, text))) for point, text in changed]
     return "\n".join(lines) + "\n"
 
 
-def _spelt(both: tuple[int, int]) -> str:
+def _format_points(both: tuple[int, int]) -> str:
     return "-".join(f"{point:04X}" for point in both)
 
 

@@ -123,10 +123,10 @@ class Memo:
         }
         return cls({name: array.astype(_DTYPES[name]) for name, array in arrays.items()})
 
-    def decoded(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
+    def decode(self, vocabulary: Vocabulary) -> tuple[list[str], list[str]]:
         """Return the chunks and the edges, in the order of their rows."""
         edges = hashing.unpack_keys(self.edge_keys, vocabulary.bits)
-        return list(vocabulary.spelt(self.chars, self.starts)), list(vocabulary.spelt(*edges))
+        return list(vocabulary.spell(self.chars, self.starts)), list(vocabulary.spell(*edges))
 
     def save(self, path: Path) -> None:
         """Write memo.safetensors."""

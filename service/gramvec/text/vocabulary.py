@@ -169,19 +169,19 @@ class Vocabulary:
         """Return the vocabulary in the bytes of a file, without a copy; `path` is for messages. Raises BundleError."""
         return cls(read_arrays(path, data, KIND, VERSION, _DTYPES, check=check_vocabulary).arrays)
 
-    def located(self, text: str, spec: Any) -> Any:
+    def locate(self, text: str, spec: Any) -> Any:
         """Return the places of a text's features where the vocabulary finds them itself; None for n-grams and words."""
         return None
 
     @cached_property
     def ngram_texts(self) -> tuple[str, ...]:
         """The n-grams by ascending row: a tenth of what all `entries` take."""
-        return self.spelt(*hashing.unpack_keys(self.ngram_keys, self.bits))
+        return self.spell(*hashing.unpack_keys(self.ngram_keys, self.bits))
 
     @cached_property
     def word_texts(self) -> tuple[str, ...]:
         """The words by ascending row."""
-        return self.spelt(self.word_chars, self.word_starts)
+        return self.spell(self.word_chars, self.word_starts)
 
     def entries(self) -> list[Entry]:
         """Return the entry of every row, decoded from the arrays."""
@@ -198,7 +198,7 @@ class Vocabulary:
             found[row] = Entry("word", text, counts[row])
         return found
 
-    def spelt(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
+    def spell(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
         """Return the texts of character ids: text i is of ids[starts[i] : starts[i + 1]]."""
         whole = self.alphabet[ids - 1].astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         return tuple(whole[a:b] for a, b in pairwise(starts.tolist()))

@@ -117,7 +117,7 @@ def find_spelt_alike(words: Sequence[str], near: int) -> Ints:
     n-grams of 2 to 4 weigh less the more words have them. Of fewer words than `near`, all.
     """
     lexical = LexicalSketch.of_texts(words, orders=ORDERS, columns=COLUMNS, a=RARE)
-    sketches = lexical.joined(words, np.zeros((len(words), 1), np.float32))[0][:, 1:]
+    sketches = lexical.join(words, np.zeros((len(words), 1), np.float32))[0][:, 1:]
     sketches /= np.maximum(np.linalg.norm(sketches, axis=1, keepdims=True), 1e-9)
     near = min(near, len(words))
     found = np.empty((len(words), near), np.int64)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramvec.matching import candidates
 from gramvec.matching.groups import RowGroups, grouped
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
-from gramvec.pairs.tokens import folded, tokens_of
+from gramvec.pairs.tokens import fold_text, tokens_of
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
@@ -199,4 +199,4 @@ def one_table(name: str, kind: str, source: str, columns: ColumnTexts, things: S
 
 
 def _groups(columns: ColumnTexts) -> RowGroups:
-    return grouped([[folded(text) for text in column] for column in columns])
+    return grouped([[fold_text(text) for text in column] for column in columns])

@@ -21,7 +21,7 @@ from gramvec.bundle.manifest import (
     LexicalRecord,
     Manifest,
     Precision,
-    Stored,
+    StoredWeights,
 )
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.row_vectors import weights_of
@@ -54,7 +54,7 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     return weights.rows(np.arange(bundle.manifest.rows)), None if stored.bias is None else weights.bias
 
 
-def find_stored(bundle: Bundle) -> Stored:
+def find_stored(bundle: Bundle) -> StoredWeights:
     """Return where the table of a bag of rows lies in its bundle.
 
     Raises:
@@ -90,7 +90,7 @@ def _long_text(featurizer: Featurizer) -> str:
     """Return words, n-grams, chunks and edges in turn, repeated until there are LONG_ROWS rows."""
     vocabulary, memo = featurizer.vocabulary, featurizer.memo
     kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
-    kinds += [] if memo is None else memo.decoded(vocabulary)
+    kinds += [] if memo is None else memo.decode(vocabulary)
     pieces = chain.from_iterable(zip_longest(*map(_some, kinds), fillvalue=""))
     text = " ".join(filter(None, map(str.strip, pieces)))
     rows = int(featurizer([text]).counts[0])

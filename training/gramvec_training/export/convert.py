@@ -54,7 +54,7 @@ def convert(
         return _rewritten(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)
     known = bundle.memoised.memo
-    memo = NO_MEMO if known is None else ChosenChunks(*known.decoded(bundle.vocabulary))
+    memo = NO_MEMO if known is None else ChosenChunks(*known.decode(bundle.vocabulary))
     if chunks or edges:
         memo = choose(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}

@@ -159,7 +159,7 @@ def _score(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: In
 
 def _cosines(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:
     """Return cosines as they are served: of sketches, not of the n-grams themselves."""
-    sketches = lexical.joined(texts, np.zeros((len(texts), 0), np.float32))[0]
+    sketches = lexical.join(texts, np.zeros((len(texts), 0), np.float32))[0]
     lengths = np.linalg.norm(sketches, axis=1, keepdims=True)
     units = sketches / np.where(lengths > 0, lengths, 1)
     return np.asarray(np.einsum("ij,ij->i", units[pairs.left], units[pairs.right]), np.float32)

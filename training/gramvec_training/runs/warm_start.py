@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from gramvec.bundle.bundle import Bundle, open_bundle
-from gramvec.bundle.manifest import Stored
+from gramvec.bundle.manifest import StoredWeights
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ class StartTable:
         return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
 
 
-def open_start(start: Start) -> tuple[Bundle, Stored]:
+def open_start(start: Start) -> tuple[Bundle, StoredWeights]:
     """Open the bundle; return it with the location of its weights.
 
     Raises:

@@ -33,7 +33,7 @@ from gramvec.cli.jobs.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
-from gramvec.cli.options import device_option, embed_watched, model_option
+from gramvec.cli.options import device_option, embed_with_bar, model_option
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
 from gramvec.jobs.bad_rows import OnError
@@ -140,7 +140,7 @@ def fit(
     ):
         try:
             texts = embedder.prepare(texts, truncate=truncate)
-            vectors = embed_watched(embedder, texts, bars)
+            vectors = embed_with_bar(embedder, texts, bars)
         except InputError as error:
             at = "" if error.index is None else f"{found.unit} {found.numbers[error.index]}: "
             raise InputError(f"{labeled}: {at}{error}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from gramvec.classify.fit import PURPOSE
 from gramvec.classify.head import Head
 from gramvec.cli.jobs.embed import progress
-from gramvec.cli.options import embed_watched
+from gramvec.cli.options import embed_with_bar
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
@@ -60,7 +60,7 @@ def review_labels(
         others = [(text, label) for text, label in given if label and text not in here]
         with closing(TerminalWatch()) as bars:
             every = embedder.prepare([*texts, *(text for text, _ in others)])
-            vectors = embed_watched(embedder, every, bars)
+            vectors = embed_with_bar(embedder, every, bars)
 
         def write(written: Sequence[str]) -> list[str]:
             return _write_head(learned, labels, output, written, overwrite=overwrite)

@@ -333,7 +333,7 @@ class Batcher:
                 continue
             request.seconds += outcome.seconds
             if stop == len(request.texts):
-                embeddings = RawEmbeddings.joined([*request.parts, result]) if request.parts else result
+                embeddings = RawEmbeddings.join([*request.parts, result]) if request.parts else result
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
                 timings = Timings(len(request.texts), request.characters, max(0.0, total - inference), inference)
