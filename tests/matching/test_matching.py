@@ -21,11 +21,11 @@ import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
 from gramvec import lexical
-from gramvec.cli.jobs.match_output import shared_words, with_unmatched
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Field, vectors_of
+from gramvec.matching.jobs.match_rows import shared_words, with_unmatched
 from gramvec.matching.nearest import Matches
 
 pytestmark = pytest.mark.slow

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gramvec.errors import InputError, quoted
 
 # Columns that a written row has of the rows that it is made of.
 RowColumns = Literal["none", "compared", "all"]
+# Numbers that C libraries take as 32 bits, and threads, each of which is started.
+PositiveNumber = Annotated[int, Field(ge=1, le=10**9)]
+ThreadCount = Annotated[int, Field(ge=1, le=1024)]
+UnitNumber = Annotated[float, Field(ge=0, le=1)]
 
 
 class OptionError(InputError):

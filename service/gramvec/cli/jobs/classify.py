@@ -29,10 +29,10 @@ from gramvec.cli.jobs.embed import (
     progress,
     report_done,
     source_argument,
-    told_to_stop,
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
+from gramvec.cli.jobs.run import show_job
 from gramvec.cli.options import device_option, embed_with_bar, model_option
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
@@ -255,7 +255,7 @@ def predict(
     shown = printable if output == STDIN and sys.stdout.isatty() else str
     opened = load(model or learned.model, device=device, max_characters=max_characters, threads=1)
     began = time.monotonic()
-    with closing(opened) as embedder, told_to_stop(), progress("labeling") as watch:
+    with closing(opened) as embedder, show_job(), progress("labeling") as watch:
         learned.check_bundle(embedder.digest, embedder.dimension)
         added = (LabelColumns if report is None else CountedLabels)(learned, prefix, max_characters=max_characters)
         written: Writes

@@ -20,10 +20,10 @@ from gramvec.cli.jobs.embed import (
     progress,
     source_argument,
     threads_option,
-    told_to_stop,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.cli.jobs.row_columns import columns_option
+from gramvec.cli.jobs.run import show_job
 from gramvec.cli.jobs.search import gone_option
 from gramvec.cli.options import POSITIVE, device_option
 from gramvec.duplicates.api import BYS, By
@@ -144,7 +144,7 @@ def dedupe(
     kept_form = form_to_keep(source, input_format, keep)
     check_outputs(output, keep, report, inputs=[source, against], overwrite=overwrite)
     on = tuple(dict.fromkeys(on or (COLUMN,)))
-    with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
+    with show_job(), tempfile.TemporaryDirectory(prefix="gramvec-") as name:
         folder = Path(name)
         index = Index(against, threads=threads) if against is not None else None
         file = spooled(sys.stdin.buffer, folder) if source == STDIN else source

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
 
 from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Options, embed_file
+from gramvec.cli.jobs.run import show_job
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space, VectorPrecision
 from gramvec.jobs.bad_rows import OnError
-from gramvec.jobs.outcome import Done, Interrupted
+from gramvec.jobs.outcome import Done
 from gramvec.jobs.watch import ReadWatch, TerminalWatch
 from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS
 from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import OutputForm
-
-STOPPED = 130
 
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -161,7 +157,7 @@ def embed(
     opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
     options = Options(normalize, dimensions, truncate, precision)
     began = time.monotonic()
-    with closing(opened) as embedder, told_to_stop(), progress("embedding") as watch:
+    with closing(opened) as embedder, show_job(), progress("embedding") as watch:
         done = embed_file(
             embedder, files, options, on_error=on_error, resume=resume, rows=batch_size, threads=threads, watch=watch
         )
@@ -178,23 +174,6 @@ def report_done(done: Done, output: Path, began: float) -> None:
     if output != STDIN:
         seconds = time.monotonic() - began
         click.echo(f"{done.rows - done.bad.count:,} rows put into {output} in {seconds:.1f} s", err=True)
-
-
-@contextmanager
-def told_to_stop() -> Iterator[None]:
-    """Let SIGTERM stop the block as Control-C does; end the command where a job was stopped and says what it kept."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except Interrupted as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(STOPPED)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

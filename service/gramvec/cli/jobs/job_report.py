@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gramvec.cli.terminal import COMMAND_LINE
+from gramvec.cli.jobs.run import command_line
 from gramvec.jobs.watch import JobClock, TerminalWatch
 from gramvec.report import JobReport, write_report
 
@@ -23,13 +23,6 @@ report_option = click.option(
     "--report", type=click.Path(path_type=Path, dir_okay=False), callback=_check_ending, metavar="FILE.html",
     help="Write a page that shows what was done, with the scores and the texts to look at.",
 )  # fmt: skip
-
-
-def command_line() -> str:
-    """Return the command line of the running command."""
-    context = click.get_current_context()
-    line: str = context.meta.get(COMMAND_LINE, context.command_path)
-    return line
 
 
 def start_clock() -> JobClock:

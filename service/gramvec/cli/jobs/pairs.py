@@ -15,10 +15,10 @@ from gramvec.cli.jobs.embed import (
     overwrite_option,
     progress,
     source_argument,
-    told_to_stop,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
 from gramvec.cli.jobs.row_columns import columns_option
+from gramvec.cli.jobs.run import show_job
 from gramvec.cli.options import device_option
 from gramvec.embed.loading import load
 from gramvec.jobs.bad_rows import OnError
@@ -75,7 +75,7 @@ def pairs_command(
     clock = start_clock()
     check_outputs(output, report, inputs=[source], overwrite=overwrite)
     options = {left: "--left", right: "--right"}
-    with told_to_stop(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+    with show_job(), tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         again = columns == "all" and source == STDIN
         file = spooled(sys.stdin.buffer, Path(folder)) if again else source
         with progress("reading") as watch:

@@ -23,9 +23,9 @@ from gramvec.cli.jobs.embed import (
     report_done,
     source_argument,
     threads_option,
-    told_to_stop,
     truncate_option,
 )  # fmt: skip
+from gramvec.cli.jobs.run import show_job
 from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
@@ -106,7 +106,7 @@ def build(
     """  # noqa: D301 - click takes the character, not its escape
     opened = load(model, device=device, max_characters=max_characters, threads=1)
     began = time.monotonic()
-    with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
+    with closing(opened) as embedder, show_job(), progress("indexing") as watch:
         done = build_index(
             embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
             truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
@@ -146,7 +146,7 @@ def add(
     """  # noqa: D301 - click takes the character, not its escape
     opened = Index(index, model=model, device=device).embedder
     began = time.monotonic()
-    with closing(opened) as embedder, told_to_stop(), progress("indexing") as watch:
+    with closing(opened) as embedder, show_job(), progress("indexing") as watch:
         done = add_to_index(
             embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
             threads=threads, watch=watch,
@@ -171,7 +171,7 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
             wanted += filter(None, read_lines(lines))
     if not wanted:
         raise click.UsageError("no ids to remove; give ids, or a file of them with --ids")
-    with told_to_stop():
+    with show_job():
         left = remove_from_index(index, wanted)
     click.echo(f"{len(set(wanted)):,} rows removed, {left:,} left in {index}", err=True)
 
@@ -195,7 +195,7 @@ def rebuild(index: Path, model: str | None, device: Device, threads: int | None)
     began = time.monotonic()
     with (
         closing(load(name, device=device, threads=1)) as embedder,
-        told_to_stop(),
+        show_job(),
         progress_bar("indexing") as bar,
     ):
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
-from gramvec.cli.jobs.match_inputs import (
-    TABLE,
-    ComparedColumns,
-    TableFormats,
-    block_option,
-    id_option,
-    on_option,
-    read_tables,
-    split_names,
-    table_options,
-)
+from gramvec.cli.jobs.match_inputs import TABLE, block_option, id_option, on_option, table_options
+from gramvec.cli.jobs.run import make_job
 from gramvec.cli.review.labels import review_labels
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.watch import TerminalWatch
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
+from gramvec.matching.jobs.table_files import ComparedColumn, TableFiles, default_columns
 from gramvec.matching.match_tables import check_unweighted
 from gramvec.matching.matcher import PairLabels
 from gramvec.review.answers_file import AnswersFile
@@ -66,19 +58,15 @@ PATH = click.Path(path_type=Path, dir_okay=False)
 def review_command(
     left: Path,
     right: Path | None,
-    on: ComparedColumns,
     head: Path | None,
     column: str | None,
     labels: Path,
     output: Path | None,
     save_matcher: Path,
-    block: str | None,
-    id_column: str | None,
     port: int,
-    formats: TableFormats,
-    on_error: OnError,
     overwrite: bool,
     threads: int | None,
+    **tables: Any,
 ) -> None:
     """Ask whether pairs of rows are the same thing, or which label a text has, on a page in the browser.
 
@@ -101,8 +89,9 @@ def review_command(
         _check_head_options()
         output = output or REVIEWED
         _check_files(labels, [left, head], [output], overwrite=overwrite)
-        review_labels(left, head, labels, output, column=column or COLUMN, form=formats.of(0, left), on_error=on_error,
-                      overwrite=overwrite, port=port)  # fmt: skip
+        texts = make_job(TableFiles, left=left, right=left, **tables)
+        review_labels(left, head, labels, output, column=column or COLUMN, form=texts.formats()[0],
+                      on_error=texts.on_error, overwrite=overwrite, port=port)  # fmt: skip
         return
     if column is not None:
         raise click.UsageError("--column: names the texts of --head; compared columns are named with --on")
@@ -110,25 +99,18 @@ def review_command(
     _check_files(labels, [left, other], [output, save_matcher], overwrite=overwrite)
     form_to_write(output, TABLE_FORMS)
     scikit_learn("ensemble")  # a missing library is reported before the work
-    columns = _check_columns(on)
-    blocks = split_names("--block", block) if block else None
-    ids = split_names("--id", id_column) if id_column else (None, None)
+    files = make_job(TableFiles, left=left, right=other, **tables)
+    columns = _check_columns(files.on)
     given = _match_arguments(left, other)
-    with closing(AnswersFile(labels, PairReview.columns)) as answers, closing(TerminalWatch()) as bars:
-        left_table, right_table = read_tables((left, other), formats, columns, blocks, ids, on_error)
-        tables = PairTables(
-            [Field(left_table.columns[a], right_table.columns[b], weight) for a, b, weight in columns],
-            [(a, b) for a, b, _ in columns],
-            (left_table.columns[blocks[0]], right_table.columns[blocks[1]]) if blocks else None,
-            (left_table.ids, right_table.ids),
-            left.samefile(other),
-        )
+    with closing(AnswersFile(labels, PairReview.columns)) as answers, closing(TerminalWatch()) as watch:
+        read = files.read_tables(columns, watch)
+        pair_tables = PairTables(read.fields, read.columns, read.blocks, (read.left.ids, read.right.ids), read.same)
 
         def write(learned_from: PairLabels) -> list[str]:
             return _write_matches(given, learned_from, labels, output, save_matcher)
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
-        job = PairReview(title, tables, write, threads=threads or count_cores(), watch=bars.advance)
+        job = PairReview(title, pair_tables, write, threads=threads or count_cores(), watch=watch.advance)
         serve_review(ReviewSession(PairQuestions(job), answers), port, labels)
 
 
@@ -153,11 +135,12 @@ def _check_files(labels: Path, inputs: list[Path], outputs: list[Path], *, overw
         raise InputError(f"{labels}: answers are CSV; name a file that ends in .csv")
 
 
-def _check_columns(on: ComparedColumns) -> ComparedColumns:
-    if len({(a, b) for a, b, _ in on}) < len(on):
+def _check_columns(on: tuple[ComparedColumn, ...]) -> tuple[ComparedColumn, ...]:
+    """Return the compared columns. Raises UsageError for a column that is named twice, InputError for weights."""
+    if len({(column.left, column.right) for column in on}) < len(on):
         raise click.UsageError("--on names a column twice; leave one out")
-    columns = on or ((COLUMN, COLUMN, 1.0),)
-    check_unweighted(Field((), (), weight) for _, _, weight in columns)
+    columns = default_columns(on)
+    check_unweighted(Field((), (), column.weight) for column in columns)
     return columns
 
 

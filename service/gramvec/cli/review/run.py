@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gramvec.cli.jobs.embed import STOPPED
+from gramvec.cli.jobs.run import STOPPED
 from gramvec.errors import InputError, printable
 from gramvec.review.session import ReviewSession
 

@@ -1,0 +1,58 @@
+"""Steps of every command that runs a job: its record is made of the options, and it runs until it is stopped."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+import click
+
+from gramvec.cli.terminal import COMMAND_LINE
+from gramvec.jobs.file_job import FileJob, OptionError
+from gramvec.jobs.outcome import Interrupted
+from gramvec.jobs.watch import TerminalWatch
+
+# Exit code of a command that was stopped and reports what it kept, as a shell has it for Control-C.
+STOPPED = 130
+
+AnyJob = TypeVar("AnyJob", bound=FileJob)
+
+
+def make_job(kind: type[AnyJob], **options: Any) -> AnyJob:
+    """Return the job of a command's options. Raises UsageError for options that contradict each other."""
+    try:
+        return kind(**options)
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def show_job() -> Iterator[TerminalWatch]:
+    """Let SIGTERM stop the block as Control-C does, and give a watcher that shows what happens in it.
+
+    A stopped job that reports what it kept ends the command with STOPPED.
+    """
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with closing(TerminalWatch(command_line())) as watch:
+            yield watch
+    except Interrupted as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(STOPPED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def command_line() -> str:
+    """Return the command line of the running command."""
+    context = click.get_current_context()
+    line: str = context.meta.get(COMMAND_LINE, context.command_path)
+    return line

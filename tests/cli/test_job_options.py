@@ -1,0 +1,52 @@
+"""A command is thin: each of its options is a field of the record that the library runs, with the same default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from pydantic import ValidationError
+
+from gramvec.cli.jobs.match import match_command
+from gramvec.errors import InputError
+from gramvec.jobs.file_job import FileJob, OptionError, PositiveNumber
+from gramvec.matching.jobs import MatchJob
+
+COMMANDS: list[tuple[click.Command, type[FileJob]]] = [(match_command, MatchJob)]
+
+
+@pytest.mark.parametrize(("command", "job"), COMMANDS, ids=[job.__name__ for _, job in COMMANDS])
+def test_each_option_is_a_field_of_the_record(command: click.Command, job: type[FileJob]) -> None:
+    options = {option.name: option for option in command.params if option.expose_value}
+    assert options.keys() == job.model_fields.keys()
+    for name, field in job.model_fields.items():
+        if not field.is_required() and name != "output":
+            made = command.make_context("a", [], resilient_parsing=True).params[name]
+            assert made == field.default, name
+
+
+class CountJob(FileJob):
+    """A job of one number."""
+
+    number: PositiveNumber
+    source: Path = Path("-")
+
+
+def test_a_record_is_checked_when_it_is_made() -> None:
+    assert CountJob(number=3, source="a.txt").source == Path("a.txt")
+    with pytest.raises(InputError, match="^number: input should be greater than or equal to 1, got 0$") as error:
+        CountJob(number=0)
+    assert error.value.field == "number"
+    with pytest.raises(InputError, match="^number: is missing; give it$"):
+        CountJob()
+    with pytest.raises(InputError, match="^there is no option nummer; the options are number, source$"):
+        CountJob(number=1, nummer=2)
+    with pytest.raises(ValidationError, match="frozen"):
+        CountJob(number=1).number = 2  # type: ignore[misc]
+
+
+def test_options_that_contradict_each_other_name_one() -> None:
+    with pytest.raises(OptionError, match="--all .*--top") as error:
+        MatchJob(left="a.csv", right="b.csv", every=True, top=2)
+    assert error.value.field == "every"
