@@ -166,7 +166,7 @@ def main(folder: Path, rounds: int, label_rounds: int) -> None:
     head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")] + [f"{MANY} random"]
     click.echo(f"{'F1, %':<16}{'no labels':>10}" + "".join(f"{name:>12}" for name in head))
     rows = []
-    learned_from = [table for table in read_learning_tables(folder) if not table.one]
+    learned_from = [table for table in read_learning_tables(folder) if not table.is_one_table]
     for tables in find_tables(folder / "matching"):
         with leave_out(tables.one.name, learned_from):
             none, active, chance, many = measure(tables, rounds)

@@ -16,12 +16,17 @@ def _read_papers() -> tuple[Paper, ...]:
 
 
 PAPERS = _read_papers()
-EXPERIMENTS: tuple[Experiment, ...] = (*systems.EXPERIMENTS, *(one for paper in PAPERS for one in paper.experiments))
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *systems.EXPERIMENTS,
+    *(experiment for paper in PAPERS for experiment in paper.experiments),
+)
 
 
 def experiment_named(name: str) -> Experiment:
     """Return an experiment. Raises InputError, with the names that there are, for another name."""
-    for one in EXPERIMENTS:
-        if one.name == name:
-            return one
-    raise InputError(f"there is no experiment {name}; there are {', '.join(one.name for one in EXPERIMENTS)}")
+    for experiment in EXPERIMENTS:
+        if experiment.name == name:
+            return experiment
+    raise InputError(
+        f"there is no experiment {name}; there are {', '.join(experiment.name for experiment in EXPERIMENTS)}"
+    )

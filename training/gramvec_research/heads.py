@@ -118,7 +118,7 @@ class JoinedHead(nn.Module):
 
     def forward(self, sides: tuple[Tensor, ...]) -> Tensor:
         """Return the logits float32[n, classes] of the vectors float32[n, d] of both texts."""
-        x = torch.cat([torch.tanh(one @ self.side + self.side_bias) for one in sides], dim=1)  # [n, 2 narrow]
+        x = torch.cat([torch.tanh(vectors @ self.side + self.side_bias) for vectors in sides], dim=1)  # [n, 2 narrow]
         for matrix, bias in zip(self.matrices, self.biases, strict=True):
             x = torch.tanh(x @ matrix + bias)  # [n, hidden]
         return x @ self.outer + self.outer_bias
@@ -199,7 +199,7 @@ class HeadObjective(ShuffledObjective):
         found = []
         for start in range(0, len(examples), _CHUNK):
             part = examples[start : start + _CHUNK]
-            ids, offsets = (torch.from_numpy(one) for one in self._corpus.cut(part.T.reshape(-1)))
+            ids, offsets = (torch.from_numpy(array) for array in self._corpus.cut(part.T.reshape(-1)))
             device = encoder.table.device
             logits = self.head(torch.split(encoder(ids.to(device), offsets.to(device)), len(part)))
             found.append(torch.softmax(logits, dim=1).cpu().numpy())
@@ -316,7 +316,7 @@ def learn_head(
         Trainer(encoder, objective, device), checkpoint, identity=hashlib.sha256(identity).hexdigest(),
         resume=checkpoint.is_file(),
         selection=Selection(
-            lambda one: likelihood(objective.probabilities(one, numbers[parts.chosen_by]), wanted),
+            lambda encoder: likelihood(objective.probabilities(encoder, numbers[parts.chosen_by]), wanted),
             objective.steps_per_epoch,
         ),
     )  # fmt: skip
@@ -382,7 +382,7 @@ class LearnedHead:
         found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK_HEADS):
             part = texts[start : start + _CHUNK_HEADS]
-            sides = tuple(torch.from_numpy(encode([one[side] for one in part])) for side in range(self.sides))
+            sides = tuple(torch.from_numpy(encode([row[side] for row in part])) for side in range(self.sides))
             found += self.answers.list_answers(torch.softmax(self.head(sides), dim=1).numpy())
         return found
 
@@ -398,7 +398,7 @@ def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -
 
 
 def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, Corpus]:
-    flat = [text for one in texts for text in one]
+    flat = [text for row in texts for text in row]
     if not frozen:
         return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
     return fix_encoder(encoder_function(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))

@@ -195,9 +195,9 @@ def read_results(folder: Path) -> dict[str, Result]:
 
     Raises InputError for a damaged file, or where there is no result.
     """
-    paths = {one.name: folder / f"{one.name}.json" for one in EXPERIMENTS}
+    paths = {experiment.name: folder / f"{experiment.name}.json" for experiment in EXPERIMENTS}
     found = {name: _read(path) for name, path in paths.items() if path.is_file()}
-    found = {name: one for name, one in found.items() if not one.quick}
+    found = {name: result for name, result in found.items() if not result.quick}
     if not found:
         raise InputError(f"{folder}: no result; make some: python -m gramvec_research run all --out {folder}")
     return found
@@ -205,7 +205,9 @@ def read_results(folder: Path) -> dict[str, Result]:
 
 def as_text(experiment: Experiment, outcome: ResultTable) -> str:
     """Return the table and the findings, for a terminal and for the page."""
-    findings = "\n".join(f"- {'yes' if one.holds else '**no**'}: {one.claim} ({one.seen})" for one in outcome.findings)
+    findings = "\n".join(
+        f"- {'yes' if finding.holds else '**no**'}: {finding.claim} ({finding.seen})" for finding in outcome.findings
+    )
     return f"{table_of(outcome.rows)}\n\n{findings}"
 
 
@@ -227,7 +229,7 @@ def _read(path: Path) -> Result:
     try:
         values = orjson.loads(path.read_bytes())
         outcome = values["outcome"]
-        findings = tuple(Finding(**one) for one in outcome["findings"])
+        findings = tuple(Finding(**values) for values in outcome["findings"])
         rows = tuple(outcome["rows"])
         return Result(**{**values, "seeds": tuple(values["seeds"]), "outcome": ResultTable(rows, findings)})
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -259,7 +261,9 @@ def page(results: Mapping[str, Result]) -> str:
         rows = [["", "what", "the paper's values", "here", "holds"], *(_row(item, results) for item in paper.items)]
         parts.append(f"## {paper.name}\n\n{paper.reference}.\n\n{markdown_table(rows, left=True)}\n")
     parts.append("## Ours\n")
-    parts += [_section(one, results[one.name]) for one in EXPERIMENTS if one.name in results]
+    parts += [
+        _section(experiment, results[experiment.name]) for experiment in EXPERIMENTS if experiment.name in results
+    ]
     return "\n".join(parts)
 
 
@@ -285,7 +289,7 @@ def drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, li
         curves: dict[str, list[tuple[float, float]]] = {}
         for row in result.outcome.rows:
             place = row[drawing.x]
-            values = {column: float(one) for column in drawing.y if isinstance(one := row.get(column), (int, float))}
+            values = {column: float(cell) for column in drawing.y if isinstance(cell := row.get(column), (int, float))}
             if isinstance(place, (int, float)):
                 for column, value in values.items():
                     curves.setdefault(column, []).append((float(place), value))
@@ -301,7 +305,7 @@ def _numbers(results: Mapping[str, Result]) -> str:
     items = [item for paper in PAPERS for item in paper.items]
     made = [item for item in items if any(name in results for name in item.experiments)]
     whole = [item for item in made if not item.missing and all(name in results for name in item.experiments)]
-    findings = [finding for one in results.values() for finding in one.outcome.findings]
+    findings = [finding for result in results.values() for finding in result.outcome.findings]
     holding = sum(finding.holds for finding in findings)
     return (
         f"Of {len(items)} tables, figures and analyses {len(whole)} are made here, {len(made) - len(whole)} in part "
@@ -311,7 +315,7 @@ def _numbers(results: Mapping[str, Result]) -> str:
 
 def _row(item: Item, results: Mapping[str, Result]) -> list[str]:
     there = [results[name] for name in item.experiments if name in results]
-    links = [f"[{one.experiment}](#{one.experiment})" for one in there]
+    links = [f"[{result.experiment}](#{result.experiment})" for result in there]
     links += [f"{name}: not run yet" for name in item.experiments if name not in results]
     if item.missing:
         links.append(f"in part: {item.missing}" if item.experiments else item.missing)
@@ -319,7 +323,9 @@ def _row(item: Item, results: Mapping[str, Result]) -> list[str]:
 
 
 def _holds(item: Item, results: list[Result]) -> str:
-    findings = [finding for one in results for finding in one.outcome.findings if finding.claim.startswith(item.about)]
+    findings = [
+        finding for result in results for finding in result.outcome.findings if finding.claim.startswith(item.about)
+    ]
     if not findings:
         return "-"
     holding = sum(finding.holds for finding in findings)

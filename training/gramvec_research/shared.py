@@ -149,7 +149,7 @@ class SetWords:
 
     def __init__(self, vectors: Path, folders: Sequence[Path]) -> None:
         self.sets: list[SimilaritySet] = find_sets(folders)[0]
-        self.texts = [text for one in self.sets for text in (*one.left, *one.right)]
+        self.texts = [text for similarity_set in self.sets for text in (*similarity_set.left, *similarity_set.right)]
         tokens = {token for text in self.texts for token in treebank_tokens(text).lower().split()}
         words, found = vectors_of(vectors)
         kept = [row for row, word in enumerate(words) if word.lower() in tokens]
@@ -220,7 +220,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
     }
     values["model"] = {"name": name, **settings["model"]}
     config = parse_config(values, source=f"the experiment's {name}")
-    read = [*(one.path for one in config.data), *config.dev.sets]
+    read = [*(data_set.path for data_set in config.data), *config.dev.sets]
     read += [config.model.vectors] if config.model.vectors is not None else []
     values = {"config": config.public(), "read": [digest((data / path).resolve()) for path in read]}
     key = key_of(values, orjson.OPT_SORT_KEYS)
@@ -288,12 +288,12 @@ def tasks_of(record: Mapping[str, Any], measure: str = "pearson") -> dict[str, f
 
 def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return each task's mean over seeds."""
-    return {task: float(np.mean([one[task] for one in scores])) for task in scores[0]}
+    return {task: float(np.mean([tasks[task] for tasks in scores])) for task in scores[0]}
 
 
 def find_spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> float:
     """Return the greatest distance between two seeds on any of the tasks."""
-    return max(max(one[task] for one in scores) - min(one[task] for one in scores) for task in tasks)
+    return max(max(of_seed[task] for of_seed in scores) - min(of_seed[task] for of_seed in scores) for task in tasks)
 
 
 def common_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:

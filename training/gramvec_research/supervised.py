@@ -250,7 +250,7 @@ def score_head(
         def score(encoder: Encoder, examples: Ints, part: LabeledPart) -> float:
             return task.score(objective.probabilities(encoder, examples), part)
 
-        selection = Selection(lambda one: score(one, held_out, task.held_out), objective.steps_per_epoch)
+        selection = Selection(lambda encoder: score(encoder, held_out, task.held_out), objective.steps_per_epoch)
         trainer = Trainer(encoder, objective, choose_device("cpu"))
         fit(trainer, checkpoint, identity=key, resume=checkpoint.is_file(), selection=selection)
         return {
@@ -264,7 +264,7 @@ def score_head(
 def averages(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -> Floats:
     """Return float32[n, d]: the means of the given vectors of each text's words, weighted as SIF does, or all alike."""
     tokens = [treebank_tokens(text).lower() for text in texts]
-    occurring = {word for one in tokens for word in one.split()}
+    occurring = {word for line in tokens for word in line.split()}
     words, vectors = vectors_of(inputs.vectors)
     kept = [row for row, word in enumerate(words) if word.lower() in occurring]
     if not kept:
@@ -389,7 +389,7 @@ def _indicators(texts: Sequence[str], columns: dict[str, int], *, grow: bool) ->
     places: list[int] = []
     for row, text in enumerate(texts):
         words = treebank_tokens(text).lower().split()
-        for gram in dict.fromkeys([*words, *(f"{one} {other}" for one, other in pairwise(words))]):
+        for gram in dict.fromkeys([*words, *(f"{word} {following}" for word, following in pairwise(words))]):
             if grow:
                 columns.setdefault(gram, len(columns))
             if gram in columns:

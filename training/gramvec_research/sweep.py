@@ -75,7 +75,9 @@ def _change(config: Config, changes: dict[str, dict[str, Any]]) -> Config:
 def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
     """Raise InputError where a sweep is to take its mean over a task, or a task/set, that the config does not score."""
     sets = find_sets([data / path for path in config.dev.sets])[0]
-    known = {one.task for one in sets} | {f"{one.task}/{one.name}" for one in sets}
+    known = {similarity_set.task for similarity_set in sets} | {
+        f"{similarity_set.task}/{similarity_set.name}" for similarity_set in sets
+    }
     for name in names:
         if name not in known:
             raise InputError(f"the config scores no {name}; there are {', '.join(sorted(known))}")
@@ -90,9 +92,9 @@ def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ())
     tasks = record["scores"]["tasks"]
     named = set(mean_of) or set(tasks)
     sets = [
-        one
+        scores
         for task, found in tasks.items()
-        for name, one in found["sets"].items()
+        for name, scores in found["sets"].items()
         if task in named or f"{task}/{name}" in named
     ]
     measures = ("pearson", "spearman")
@@ -107,7 +109,7 @@ def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ())
         "seconds": record["seconds"],
         "tasks": {name: task["mean"] for name, task in tasks.items()},
         "mean_of": sorted(named),
-        "mean": {measure: float(np.mean([one[measure] or 0.0 for one in sets])) for measure in measures},
+        "mean": {measure: float(np.mean([scores[measure] or 0.0 for scores in sets])) for measure in measures},
     }
 
 
@@ -121,18 +123,18 @@ def tables(results: Sequence[dict[str, Any]]) -> str:
     named = results[0]["mean_of"]
     mean = "all" if named == sorted(results[0]["tasks"]) else f"mean of {', '.join(named)}"
     tasks = [*results[0]["tasks"], mean]
-    columns = list(dict.fromkeys(one["column"] for one in results))
-    rows = list(dict.fromkeys(one["row"] for one in results))
+    columns = list(dict.fromkeys(result["column"] for result in results))
+    rows = list(dict.fromkeys(result["row"] for result in results))
     if columns == [""]:
-        by_row = {one["row"]: one for one in results}
+        by_row = {result["row"]: result for result in results}
         return align([["a", *tasks], *([row, *(_score(by_row[row], task) for task in tasks)] for row in rows)])
-    cells = {(one["row"], one["column"]): one for one in results}
+    cells = {(result["row"], result["column"]): result for result in results}
     return "\n\n".join(
-        align([[task, *columns], *([row, *(_score(cells[row, one], task) for one in columns)] for row in rows)])
+        align([[task, *columns], *([row, *(_score(cells[row, column], task) for column in columns)] for row in rows)])
         for task in tasks
     )
 
 
-def _score(one: dict[str, Any], task: str) -> str:
-    score = one["tasks"].get(task, one["mean"])
+def _score(result: dict[str, Any], task: str) -> str:
+    score = result["tasks"].get(task, result["mean"])
     return f"{score['pearson']:.1f}/{score['spearman']:.1f}"

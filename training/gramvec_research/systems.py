@@ -142,7 +142,7 @@ def _findings(
         return list_values({system: over(system, which) for system in systems})
 
     def gap(task: str) -> float:
-        return max(mean[one][task] for one in _AVERAGES) - max(mean[one][task] for one in _LSTMS)
+        return max(mean[system][task] for system in _AVERAGES) - max(mean[system][task] for system in _LSTMS)
 
     ladder = ("CHARAGRAM", "PP", "charCNN", "charLSTM")
     gaps = {task: gap(task) for task in tasks}
@@ -167,7 +167,7 @@ def _findings(
         ),
         Finding(
             "CHARAGRAM > PP > charCNN > charLSTM",
-            all(over(one) > over(other) for one, other in pairwise(ladder)),
+            all(over(better) > over(worse) for better, worse in pairwise(ladder)),
             seen(ladder),
         ),
         Finding("CHARAGRAM is the best of all", max(SYSTEMS, key=over) == "CHARAGRAM", seen(("CHARAGRAM", "PP-proj"))),
@@ -214,13 +214,15 @@ def set_by_set(inputs: ExperimentInputs) -> ResultTable:
     rows: list[ResultRow] = []
     for name in found[START]:
         task, _, own = name.partition("/")
-        row: dict[str, str | float | None] = {"set": name} | {one: round(found[one][name], 1) for one in _SHOWN}
+        row: dict[str, str | float | None] = {"set": name} | {
+            system: round(found[system][name], 1) for system in _SHOWN
+        }
         paper = _PAPER_SETS.get(own) if task == _PAPER_TASK else None
-        row["best of all"] = max(found, key=lambda one: found[one][name])
+        row["best of all"] = max(found, key=lambda system: found[system][name])
         rows.append(row | dict(zip(_COLUMNS, paper or [None] * len(_COLUMNS), strict=True)))
     official = [row for row in rows if row["official 75 %"] is not None]
     above = [row for row in official if float(row["CHARAGRAM"] or 0) >= float(row["official 75 %"] or 0)]
-    best = [name for name in found[START] if max(_FOUR, key=lambda one: found[one][name]) == "CHARAGRAM"]
+    best = [name for name in found[START] if max(_FOUR, key=lambda system: found[system][name]) == "CHARAGRAM"]
     return ResultTable(
         tuple(rows),
         (
@@ -248,12 +250,14 @@ def scores_of_sets(inputs: ExperimentInputs) -> dict[str, SetScores]:
     names = list(found[START])
     for system in SYSTEMS:
         of_seeds = [_flat(learn_system(inputs, system, seed)[1]["scores"]["tasks"]) for seed in inputs.seeds]
-        found[system] = {name: float(np.mean([one[name] for one in of_seeds])) for name in names}
+        found[system] = {name: float(np.mean([scores[name] for scores in of_seeds])) for name in names}
     return found
 
 
 def _flat(tasks: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float | None]]]]) -> SetScores:
-    values = {f"{task}/{name}": one["pearson"] for task, found in tasks.items() for name, one in found["sets"].items()}
+    values = {
+        f"{task}/{name}": scores["pearson"] for task, found in tasks.items() for name, scores in found["sets"].items()
+    }
     return {name: float("nan") if value is None else value for name, value in values.items()}
 
 
@@ -281,7 +285,7 @@ def set_wins(inputs: ExperimentInputs) -> ResultTable:
             most = len(sets) * (len(found) - 1)
             row[f"{task}, of {most}"] = sum(len(wins(own, scores, sets)) for scores in found.values())
         rows.append(row)
-    return ResultTable(tuple(rows), tuple(_finding(found, tasks, *one) for one in _CLAIMED))
+    return ResultTable(tuple(rows), tuple(_finding(found, tasks, *claim) for claim in _CLAIMED))
 
 
 def wins(mine: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
@@ -289,11 +293,11 @@ def wins(mine: Mapping[str, float], other: Mapping[str, float], sets: list[str] 
     return [name for name in (mine if sets is None else sets) if mine[name] > other[name]]
 
 
-def _finding(found: Mapping[str, SetScores], tasks: list[str], one: str, other: str, paper: int) -> Finding:
-    won, sets = wins(found[one], found[other]), len(found[one])
+def _finding(found: Mapping[str, SetScores], tasks: list[str], first: str, second: str, paper: int) -> Finding:
+    won, sets = wins(found[first], found[second]), len(found[first])
     share = ", ".join(f"{task} {sum(name.startswith(f'{task}/') for name in won)}" for task in tasks)
     seen = f"on {len(won)} of {sets}: {share}; the paper's on {paper} of {_OF}"
-    return Finding(f"{one} is above {other} on more than half of the sets", 2 * len(won) > sets, seen)
+    return Finding(f"{first} is above {second} on more than half of the sets", 2 * len(won) > sets, seen)
 
 
 COMPARED = ("PP", "CHARAGRAM")
@@ -323,9 +327,11 @@ def bin_scores(
     compared: Sequence[str] = COMPARED,
 ) -> tuple[tuple[ResultRow, ...], Mapping[str, Mapping[str, float]]]:
     """Return rows, and of each system the score, mean over seeds, of each bin with enough pairs."""
-    sets = [one for one in find_sets(inputs.sets)[0] if one.task != _NOT_STS]
-    left, right = ([text for one in sets for text in getattr(one, side)] for side in ("left", "right"))
-    gold = np.concatenate([one.scores for one in sets])
+    sets = [similarity_set for similarity_set in find_sets(inputs.sets)[0] if similarity_set.task != _NOT_STS]
+    left, right = (
+        [text for similarity_set in sets for text in getattr(similarity_set, side)] for side in ("left", "right")
+    )
+    gold = np.concatenate([similarity_set.scores for similarity_set in sets])
     models = models_of(inputs, compared)
     numbers = number(left, right, models["PP"][0])
     predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
@@ -348,7 +354,9 @@ def bin_scores(
 def longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
     """Return int64[n]: the words of the longer text of each pair."""
     del words
-    return np.array([max(len(treebank_tokens(one).split()) for one in pair) for pair in zip(left, right, strict=True)])
+    return np.array(
+        [max(len(treebank_tokens(text).split()) for text in pair) for pair in zip(left, right, strict=True)]
+    )
 
 
 def models_of(inputs: ExperimentInputs, systems: Sequence[str]) -> dict[str, list[ScoredModel]]:

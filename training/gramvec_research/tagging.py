@@ -199,7 +199,7 @@ class TaggingObjective(ShuffledObjective):
         assert isinstance(examples, TaggedExamples)
         assert examples.targets is not None
         words, offsets, tags = (
-            move(one, vectors.device) for one in (examples.words, examples.offsets, examples.targets)
+            move(array, vectors.device) for array in (examples.words, examples.offsets, examples.targets)
         )
         return functional.cross_entropy(self.tagger(vectors, words, offsets), tags.long())
 
@@ -250,12 +250,12 @@ class Treebank:
     def commonest(self, sentences: Sequence[TaggedSentence]) -> float:
         """Return the accuracy, times 100, of each word's commonest tag; of an unknown word the commonest of all."""
         counts: dict[str, Counter[str]] = {}
-        for one in self.learned:
-            for word, tag in zip(one.words, one.tags, strict=True):
+        for sentence in self.learned:
+            for word, tag in zip(sentence.words, sentence.tags, strict=True):
                 counts.setdefault(word, Counter())[tag] += 1
         (usual, _), *_ = sum(counts.values(), Counter[str]()).most_common(1)
         best = {word: tags.most_common(1)[0][0] for word, tags in counts.items()}
-        places = [pair for one in sentences for pair in zip(one.words, one.tags, strict=True)]
+        places = [pair for sentence in sentences for pair in zip(sentence.words, sentence.tags, strict=True)]
         return 100 * float(np.mean([best.get(word, usual) == tag for word, tag in places]))
 
 
@@ -346,8 +346,8 @@ def learn_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, ep
 
 def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoint: Path, key: str) -> Accuracies:
     parts = (trees.learned, trees.held_out, trees.scored, trees.other)
-    words = sorted({word for part in parts for one in part for word in one.words})
-    tags = sorted({tag for one in trees.learned for tag in one.tags})
+    words = sorted({word for part in parts for sentence in part for word in sentence.words})
+    tags = sorted({tag for sentence in trees.learned for tag in sentence.tags})
     featurize, rows = _features(trees.learned, encoding)
     corpus = Corpus.of(words, featurize, rows)
     learned, held_out, scored, other = (_sentences(part, words, tags) for part in parts)
@@ -358,7 +358,7 @@ def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoin
     )  # fmt: skip
     tagger = Tagger(_DIMENSION, len(tags), settings, generator)
     objective = TaggingObjective(corpus, learned, tagger, settings, rows)
-    selection = Selection(lambda one: objective.accuracy(one, held_out), objective.steps_per_epoch)
+    selection = Selection(lambda encoder: objective.accuracy(encoder, held_out), objective.steps_per_epoch)
     device = choose_device("cpu")
     settle(device, 1)
     trainer = Trainer(encoder, objective, device)
@@ -380,7 +380,7 @@ def _first_rows(rows: int, encoding: WordEncoding, generator: torch.Generator) -
 def _features(learned: Sequence[TaggedSentence], encoding: WordEncoding) -> tuple[Featurize, int]:
     """Return what makes rows of words, and how many rows, from the words of all places that are learned from."""
     spec = FeatureSpec(orders=encoding.orders, lowercase=not encoding.characters)
-    places = [word for one in learned for word in one.words]
+    places = [word for sentence in learned for word in sentence.words]
     vocabulary = build_vocabulary(places, spec, min_count=encoding.min_count, max_ngrams_each=encoding.each)
     featurize = Featurizer(spec, vocabulary)
     if encoding.characters:
@@ -398,9 +398,9 @@ def with_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> Featu
 
 def _sentences(part: Sequence[TaggedSentence], words: Sequence[str], tags: Sequence[str]) -> Sentences:
     number, tag = ({text: index for index, text in enumerate(texts)} for texts in (words, tags))
-    offsets = np.cumsum([0, *(len(one.words) for one in part)])
-    ids = np.array([number[word] for one in part for word in one.words], np.int32)
-    truth = np.array([tag.get(name, -1) for one in part for name in one.tags], np.int32)
+    offsets = np.cumsum([0, *(len(sentence.words) for sentence in part)])
+    ids = np.array([number[word] for sentence in part for word in sentence.words], np.int32)
+    truth = np.array([tag.get(name, -1) for sentence in part for name in sentence.tags], np.int32)
     return Sentences(Corpus(ids, offsets, len(words)), Corpus(truth, offsets, 0))
 
 
@@ -417,11 +417,12 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
     found = {name: _learn_tagging(inputs, name) for name in ENCODINGS}
     rows: list[ResultRow] = []
     for name, some in found.items():
-        others = [one.other for one in some if one.other is not None]
-        scores = [one.scored for one in some]
+        others = [accuracies.other for accuracies in some if accuracies.other is not None]
+        scores = [accuracies.scored for accuracies in some]
         rows.append({
             "encoder": name, "parameters": some[0].parameters,
-            "held out": round(_mean([max(one.curve) for one in some]), 2), "test": round(_mean(scores), 2),
+            "held out": round(_mean([max(accuracies.curve) for accuracies in some]), 2),
+            "test": round(_mean(scores), 2),
             "between seeds": round(max(scores) - min(scores), 2) if len(scores) > 1 else None,
             "WSJ": round(_mean(others), 2) if others else None, "paper": _PAPER[name],
         })  # fmt: skip
@@ -430,7 +431,7 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
         "test": round(trees.commonest(trees.scored), 2), "between seeds": None,
         "WSJ": round(trees.commonest(trees.other), 2) if trees.other else None, "paper": None,
     })  # fmt: skip
-    mean = {name: _mean([one.scored for one in some]) for name, some in found.items()}
+    mean = {name: _mean([accuracies.scored for accuracies in some]) for name, some in found.items()}
     apart = max(mean.values()) - min(mean.values())
     return ResultTable(
         tuple(rows),
@@ -449,7 +450,8 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
 def tagging_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
     found: dict[str, list[float]] = {
-        name: np.mean([one.curve for one in _learn_tagging(inputs, name)], axis=0).tolist() for name in ENCODINGS
+        name: np.mean([accuracies.curve for accuracies in _learn_tagging(inputs, name)], axis=0).tolist()
+        for name in ENCODINGS
     }
     rows: tuple[ResultRow, ...] = tuple(
         {"epoch": epoch + 1} | {name: round(curve[epoch], 2) for name, curve in found.items()}
@@ -503,7 +505,7 @@ def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
             some = [
                 learn_tagger(inputs, name, resize(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
             ]
-            scores[size].append(_mean([one.curve[-1] for one in some]))
+            scores[size].append(_mean([accuracies.curve[-1] for accuracies in some]))
     named = list(map(orders_spelt, TABLE_5_ORDERS))
     rows: tuple[ResultRow, ...] = tuple(
         {"n-grams of each order": size}

@@ -88,7 +88,7 @@ def count_cooccurrences(
             counts += np.bincount(block[block >= 0], minlength=len(known))
         listed = list(known)
         often = np.flatnonzero(counts >= min_count).tolist()
-        order = sorted(often, key=lambda one: (-counts[one], listed[one]))[:max_words]
+        order = sorted(often, key=lambda number: (-counts[number], listed[number]))[:max_words]
         if len(order) < 2:
             raise InputError(
                 f"fewer than two words stand {min_count} times in these texts; give more text or a lower min_count"
@@ -99,7 +99,7 @@ def count_cooccurrences(
         for block, begin in _blocks(file, window):
             _add_pairs(pairs, places[block], begin, window)
     _add_transposed(pairs)
-    return Cooccurrences([listed[one] for one in order], counts[order], pairs)
+    return Cooccurrences([listed[number] for number in order], counts[order], pairs)
 
 
 def _number(texts: Iterable[Sequence[str]], file: IO[bytes]) -> dict[str, int]:
@@ -173,7 +173,7 @@ def learn_squared_norm(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, li
     vectors = torch.empty(len(counts), settings.dimension).normal_(0, settings.first, generator=generator)
     constant = torch.zeros(1)
     learned = (vectors, constant)
-    squares = [torch.zeros_like(one) for one in learned]
+    squares = [torch.zeros_like(parameter) for parameter in learned]
     losses = []
     rng = np.random.default_rng(settings.seed)
     for _ in tqdm(range(settings.epochs), desc="learning vectors", unit=" epochs", disable=None):

@@ -182,7 +182,7 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _labeled_alone(self) -> Config:
-        if not any(one.labeled for one in self.data):
+        if not any(data_set.labeled for data_set in self.data):
             return self
         if len(self.data) > 1:
             raise ValueError("a labeled [[data]] stands alone: its negatives are chosen by its labels")
@@ -248,9 +248,9 @@ class Config(Strict):
 
 def _without_folders(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_folders(one) for key, one in value.items()}
+        return {key: _without_folders(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_folders(one) for one in value]
+        return [_without_folders(member) for member in value]
     if isinstance(value, Path):
         return value.name if value.is_absolute() else value.as_posix()
     return value
@@ -306,8 +306,8 @@ def _with_corpora(corpora: dict[str, Any], values: dict[str, Any]) -> dict[str, 
         if not isinstance(sources, list) or not isinstance(own, list):
             merged.setdefault(section, sources)  # the config's validation names what is wrong
             continue
-        changes = {str(one.get("path")): one for one in own}
-        known = [{**one, **changes.pop(str(one.get("path")), {})} for one in sources]
+        changes = {str(source.get("path")): source for source in own}
+        known = [{**source, **changes.pop(str(source.get("path")), {})} for source in sources]
         merged[section] = [*known, *changes.values()]
     return merged
 

@@ -36,11 +36,11 @@ class Registry(Generic[Section]):
         """Return a decorator that registers a class for these settings, whose `kind` has a default."""
 
         def add(registered: Registered) -> Registered:
-            for one in settings:
-                kind = one.model_fields["kind"].default
+            for section in settings:
+                kind = section.model_fields["kind"].default
                 if kind in self._classes:
                     raise ValueError(f"there are two classes for the {self._what} {kind!r}; rename one")
-                self._classes[kind] = one, registered
+                self._classes[kind] = section, registered
             return registered
 
         return add

@@ -50,7 +50,7 @@ def digest(path: Path) -> str:
     digest.
     """
     state = hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+    for file in [path] if path.is_file() else sorted(member for member in path.rglob("*") if member.is_file()):
         if file.suffix in (".py", ".pyc"):
             continue
         if path.is_dir():

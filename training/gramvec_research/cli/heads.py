@@ -99,7 +99,7 @@ def _figures(record: Mapping[str, Any]) -> str:
             f"{record['commonest']:.1f}); {len(record['labels']):,} labels"
         )
     ours, cosine = (
-        "-" if one is None else f"{one:.1f}" for one in (record["pearson"], record["pearson of the cosine"])
+        "-" if value is None else f"{value:.1f}" for value in (record["pearson"], record["pearson of the cosine"])
     )
     least, most = record["scores"]
     return (

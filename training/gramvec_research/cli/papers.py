@@ -49,9 +49,12 @@ def list_experiments() -> None:
     """List the experiments: name, the paper's table or figure, what it shows, and what stands in for its data."""
     from gramvec_research.catalog import EXPERIMENTS
 
-    width = max(len(one.name) for one in EXPERIMENTS) + 2
-    for one in EXPERIMENTS:
-        click.echo(f"{one.name:<{width}}{one.table}: {one.title}\n{'':<{width}}here: {one.stands_in}")
+    width = max(len(experiment.name) for experiment in EXPERIMENTS) + 2
+    for experiment in EXPERIMENTS:
+        click.echo(
+            f"{experiment.name:<{width}}{experiment.table}: {experiment.title}\n"
+            f"{'':<{width}}here: {experiment.stands_in}"
+        )
 
 
 @main.command(name="run")
@@ -100,17 +103,17 @@ def run_experiments(name: str, **options: Any) -> None:
     out: Path = options["out"] or (_OUT.with_name(f"{_OUT.name}-quick") if quick else _OUT)
     inputs = _inputs(out, options)
     failed = []
-    for one in chosen:
+    for experiment in chosen:
         try:
-            unsound = _run(one, inputs, out, quick=quick, again=options["again"])
+            unsound = _run(experiment, inputs, out, quick=quick, again=options["again"])
         except GramvecError as error:
             if len(chosen) == 1:
                 raise
-            click.echo(f"{one.name}: {error}", err=True)
-            failed.append(one.name)
+            click.echo(f"{experiment.name}: {error}", err=True)
+            failed.append(experiment.name)
             continue
         if unsound and quick:
-            failed.append(one.name)
+            failed.append(experiment.name)
     if failed:
         raise InputError(f"{len(failed)} of {len(chosen)} failed: {', '.join(failed)}; see above")
 
@@ -128,7 +131,7 @@ def _run(experiment: Experiment, inputs: ExperimentInputs, out: Path, *, quick: 
     note = f", of commit {result.commit or 'unknown'}; --again runs it anew" if there else f", {result.seconds:.0f} s"
     click.echo(f"{experiment.table}: {experiment.title} ({experiment.name}{note})\n")
     click.echo(f"{as_text(experiment, result.outcome)}\n")
-    return any(one.sure and not one.holds for one in result.outcome.findings)
+    return any(finding.sure and not finding.holds for finding in result.outcome.findings)
 
 
 def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
@@ -139,21 +142,21 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
         raise click.UsageError(NO_DATA)
     data: Path = options["data"]
     dev = data.parent / "dev"
-    words = tuple(dev / "words" / f"{one}.tsv" for one in ("simlex999", "ws353"))
+    words = tuple(dev / "words" / f"{name}.tsv" for name in ("simlex999", "ws353"))
     phrases = options["in_domain"] or dev / "ppdb" / "pavlick.tsv"
     labeled = options["labeled"] or dev / "supervised"
     tagged = options["tagged"] or dev / "pos"
-    frequencies = options["freq"] or tuple(data / "freq" / one for one in _FREQUENCIES)
+    frequencies = options["freq"] or tuple(data / "freq" / name for name in _FREQUENCIES)
     models: Path = options["models"]
     norms = options["norms"] or models / "paragram-phrase"
     inputs = ExperimentInputs(
         vectors=options["vectors"],
         frequencies=frequencies,
-        sets=options["sets"] or tuple(dev / one for one in _SETS),
+        sets=options["sets"] or tuple(dev / name for name in _SETS),
         norms=norms if norms.exists() or options["norms"] else None,
         data=data if data.is_dir() else None,
         in_domain=phrases if phrases.exists() or options["in_domain"] else None,
-        word_sets=options["word_sets"] or tuple(one for one in words if one.is_file()),
+        word_sets=options["word_sets"] or tuple(path for path in words if path.is_file()),
         models=models,
         work=options["work"] or out / "models",
         seeds=tuple(range(1, options["seeds"] + 1)),

@@ -29,10 +29,10 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the numbers as a tuple, in the order given."""
         try:
-            numbers = tuple(dict.fromkeys(self._kind(one) for one in value.split(",")))
+            numbers = tuple(dict.fromkeys(self._kind(number) for number in value.split(",")))
         except ValueError:
             numbers = ()
-        if not numbers or not all(0 < one < float("inf") for one in numbers):
+        if not numbers or not all(0 < number < float("inf") for number in numbers):
             self.fail(f"{value!r} is not a list of positive numbers such as 2,3,4.", param, ctx)
         return numbers
 

@@ -86,13 +86,13 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
     for name in _SYSTEMS:
         records = [_learn_run(inputs, name, seed) for seed in inputs.seeds]
         row: dict[str, str | float | None] = {"system": name}
-        sets = [one["scores"]["tasks"] for one in records]
+        sets = [record["scores"]["tasks"] for record in records]
         for task, scores in sets[0].items():
             for which in scores["sets"]:
-                row[which] = round(float(np.mean([one[task]["sets"][which]["spearman"] or 0 for one in sets])), 1)
-        mean[name] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
+                row[which] = round(float(np.mean([tasks[task]["sets"][which]["spearman"] or 0 for tasks in sets])), 1)
+        mean[name] = float(np.mean([list(tasks_of(record, "spearman").values()) for record in records]))
         rows.append({**row, "SL999, paper": _PAPER[name][0], "WS353, paper": _PAPER[name][1]})
-    best = max(mean, key=lambda one: mean[one])
+    best = max(mean, key=lambda name: mean[name])
     claims = {
         "CHARAGRAM is above charLSTM and charCNN": best == "CHARAGRAM",
         "charLSTM is above charCNN": mean["charLSTM"] > mean["charCNN"],
@@ -106,11 +106,11 @@ def filters(inputs: ExperimentInputs) -> ResultTable:
     for scale in _SCALES:
         changes = {} if scale == 1 else {"scale": scale}
         records = [_learn_run(inputs, "charCNN", seed, **changes) for seed in inputs.seeds]
-        found[scale] = float(np.mean([list(tasks_of(one, "spearman").values()) for one in records]))
+        found[scale] = float(np.mean([list(tasks_of(record, "spearman").values()) for record in records]))
     rows: tuple[ResultRow, ...] = tuple(
         {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in found.items()
     )
-    rising = all(one < other for one, other in pairwise(found.values()))
+    rising = all(fewer < more for fewer, more in pairwise(found.values()))
     seen = ", ".join(f"{score:.1f}" for score in found.values())
     return ResultTable(rows, (Finding("more filters are better", rising, seen),))
 
@@ -242,12 +242,12 @@ def nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
     rows = tuple(
         {
             "phrase": phrase,
-            models[0].name: ", ".join(one),
+            models[0].name: ", ".join(near_by_characters),
             "CHARAGRAM-PHRASE, paper": _NEGATIONS[phrase][0],
-            models[1].name: ", ".join(other),
+            models[1].name: ", ".join(near_by_words),
             "PARAGRAM-PHRASE, paper": _NEGATIONS[phrase][1],
         }
-        for phrase, one, other in zip(PHRASES, characters, words, strict=True)
+        for phrase, near_by_characters, near_by_words in zip(PHRASES, characters, words, strict=True)
     )
     said = [phrase for phrase, near in zip(PHRASES, characters, strict=True) if set(near) & _NEGATIONS[phrase][2]]
     kept = [
@@ -273,16 +273,18 @@ def nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
     rows: list[ResultRow] = [
         {
             "word": word,
-            models[0].name: ", ".join(one),
+            models[0].name: ", ".join(near_by_characters),
             "CHARAGRAM-PHRASE, paper": paper,
-            models[1].name: ", ".join(other) or "unknown",
+            models[1].name: ", ".join(near_by_words) or "unknown",
         }
-        for (word, (paper, _)), one, other in zip(_WORDS.items(), characters, others, strict=True)
+        for (word, (paper, _)), near_by_characters, near_by_words in zip(
+            _WORDS.items(), characters, others, strict=True
+        )
     ]
     right = [
         word
         for (word, (_, stem)), near in zip(_WORDS.items(), characters, strict=True)
-        if any(stem in one for one in near)
+        if any(stem in word for word in near)
     ]
     return ResultTable(
         tuple(rows),
@@ -305,10 +307,10 @@ def nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
     overlapping = 0
     for ngram, paper in _NGRAMS_NEIGHBORS.items():
         try:
-            near = [one.text.replace(" ", "_") for one in nearest_ngrams(model, ngram, k=_SHOWN)]
+            near = [neighbor.text.replace(" ", "_") for neighbor in nearest_ngrams(model, ngram, k=_SHOWN)]
         except InputError:
             near = []
-        overlapping += any(ngram not in one for one in near)
+        overlapping += any(ngram not in neighbor for neighbor in near)
         rows.append({"n-gram": ngram, model.name: ", ".join(near), "paper": paper})
     claim = "among the nearest are n-grams that do not hold it"
     return ResultTable(tuple(rows), (Finding(claim, overlapping == len(rows), f"{overlapping} of {len(rows)}"),))
@@ -316,17 +318,17 @@ def nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
 
 def _models(inputs: ExperimentInputs) -> tuple[Embedder, Embedder]:
     try:
-        one, other = (gramvec.load(inputs.models / name) for name in ("charagram-phrase", "paragram-phrase"))
+        characters, words = (gramvec.load(inputs.models / name) for name in ("charagram-phrase", "paragram-phrase"))
     except BundleError as error:
         raise InputError(f"this experiment needs the shipped models: give --models, their folder ({error})") from error
-    return one, other
+    return characters, words
 
 
 def _nearest(
     model: Embedder, texts: Sequence[str], models: Sequence[Embedder], inputs: ExperimentInputs
 ) -> list[list[str]]:
     candidates = candidate_words(models, find_sets(inputs.sets)[0])
-    return [[one.text for one in found] for found in nearest_words_of(model, texts, candidates, k=_SHOWN)]
+    return [[neighbor.text for neighbor in found] for found in nearest_words_of(model, texts, candidates, k=_SHOWN)]
 
 
 def _phrases(found: Sequence[str], number: int) -> str:
@@ -355,8 +357,8 @@ def word_sizes(inputs: ExperimentInputs) -> ResultTable:
     small, middle, large = ([scores[size, orders] for orders in TABLE_5_ORDERS[1:]] for size in TABLE_5_SIZES)
     most = scores[TABLE_5_SIZES[-1], _LONG]
     usual = scores[TABLE_5_SIZES[-1], (2, 3, 4)]
-    best = max(scores, key=lambda one: scores[one])
-    rising = all(one < two < three for one, two, three in zip(small, middle, large, strict=True))
+    best = max(scores, key=lambda system: scores[system])
+    rising = all(first < two < three for first, two, three in zip(small, middle, large, strict=True))
     return ResultTable(
         tuple(rows),
         (
@@ -393,12 +395,18 @@ def scores_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
     models = models_of(inputs, COMPARED)
     words = models["PP"][0].featurizer
     rows: list[ResultRow] = []
-    for one in find_sets(inputs.sets)[0]:
-        batch = words([*one.left, *one.right])
+    for similarity_set in find_sets(inputs.sets)[0]:
+        batch = words([*similarity_set.left, *similarity_set.right])
         share = float(np.mean(batch.ids == words.vocabulary.unknown_row))
-        row: dict[str, str | float | None] = {"set": f"{one.task}/{one.name}", "unknown, %": round(100 * share, 2)}
+        row: dict[str, str | float | None] = {
+            "set": f"{similarity_set.task}/{similarity_set.name}",
+            "unknown, %": round(100 * share, 2),
+        }
         for system, some in models.items():
-            found = [correlations(model.similarity(one.left, one.right), one.scores)[0] for model in some]
+            found = [
+                correlations(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
+                for model in some
+            ]
             row[system] = round(100 * float(np.mean(found)), 1)
         rows.append(row)
     unknown, *scores = (np.array([row[column] or 0 for row in rows], float) for column in ("unknown, %", *COMPARED))

@@ -88,7 +88,7 @@ def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
         (
             Finding(
                 "more pairs are always better",
-                all(one < other for scores in orders for one, other in pairwise(scores)),
+                all(fewer < more for scores in orders for fewer, more in pairwise(scores)),
                 "; ".join(", ".join(f"{score:.1f}" for score in scores) for scores in orders),
             ),
             Finding(
@@ -133,7 +133,7 @@ def lengths_of_compositions(inputs: ExperimentInputs) -> ResultTable:
     bins = [(name, least, most) for name, least, most, *_ in LENGTHS]
     rows, scores = bin_scores(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
     gaps = {
-        name: max(scores[one][name] for one in _AVERAGES) - max(scores[one][name] for one in _LSTMS)
+        name: max(scores[system][name] for system in _AVERAGES) - max(scores[system][name] for system in _LSTMS)
         for name in scores["PP"]
     }
     seen = ", ".join(f"{name}: {gap:+.1f}" for name, gap in gaps.items())
@@ -180,7 +180,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     seen = list_values(mean)
     ends = f"longest {', '.join(known[:_SHOWN])}; shortest {', '.join(known[-_SHOWN:])}"
     tenth = max(1, len(known) // 10)
-    common = set(sorted(frequencies, key=lambda one: -frequencies[one])[:tenth])
+    common = set(sorted(frequencies, key=lambda word: -frequencies[word])[:tenth])
     short = sum(word in common for word in known[-tenth:])
     chance = tenth / 10
     return ResultTable(
@@ -262,7 +262,7 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
         *(learn_run(inputs, "scalar-weights", scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
     )
     phrases = [tasks_of(learn_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
-    scores = given | {LEARNED: means([tasks_of(one) for one in records]), PHRASE: means(phrases)}
+    scores = given | {LEARNED: means([tasks_of(record) for record in records]), PHRASE: means(phrases)}
     rows: list[ResultRow] = [
         {"system": system, **{task: round(found[task], 1) for task in tasks}, "paper, 22 sets": _PAPER_SCALARS[system]}
         for system, found in scores.items()
@@ -272,7 +272,7 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
     run = load_run(folders[0])
     numbers = run.encoder.arrays()["table"][:, -1].tolist()
     # The most frequent are first; a word that does not stand in the pairs keeps the number 1.
-    moved = [number for one, number in zip(run.vocabulary.entries(), numbers, strict=True) if one.count]
+    moved = [number for entry, number in zip(run.vocabulary.entries(), numbers, strict=True) if entry.count]
     return ResultTable(
         tuple(rows),
         (
@@ -339,13 +339,13 @@ def separation(left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]) ->
     """Return the mean over batches of 100 pairs, in which n is the nearest text of the other pairs on either side."""
     values = []
     for start in range(0, len(left), _BATCH):
-        one, other = (_unit(side[start : start + _BATCH]) for side in (left, right))
-        if len(one) < 2:
+        lefts, rights = (_unit(side[start : start + _BATCH]) for side in (left, right))
+        if len(lefts) < 2:
             continue
-        both = np.concatenate([one, other])
-        own = np.tile(np.eye(len(one), dtype=bool), 2)  # the two texts of the pair itself
-        nearest = [np.where(own, -np.inf, side @ both.T).max(axis=1) for side in (one, other)]
-        values.append(2 * np.einsum("nd,nd->n", one, other) - nearest[0] - nearest[1])
+        both = np.concatenate([lefts, rights])
+        own = np.tile(np.eye(len(lefts), dtype=bool), 2)  # the two texts of the pair itself
+        nearest = [np.where(own, -np.inf, side @ both.T).max(axis=1) for side in (lefts, rights)]
+        values.append(2 * np.einsum("nd,nd->n", lefts, rights) - nearest[0] - nearest[1])
     return float(np.mean(np.concatenate(values)))
 
 
@@ -365,14 +365,17 @@ def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     models = [run_model(run) for run in runs]
     counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
     rows: list[ResultRow] = []
-    for one in find_sets(inputs.sets)[0]:
-        found = [correlations(model.similarity(one.left, one.right), one.scores)[0] for model in models]
+    for similarity_set in find_sets(inputs.sets)[0]:
+        found = [
+            correlations(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
+            for model in models
+        ]
         score = 100 * float(np.mean(found))
-        official = official_75(one.task, one.name)
+        official = official_75(similarity_set.task, similarity_set.name)
         rows.append({
-            "set": f"{one.task}/{one.name}",
+            "set": f"{similarity_set.task}/{similarity_set.name}",
             **{f"below {most}, %": round(100 * share_of_rare(
-                   [*one.left, *one.right], models[0].featurizer, counts, most), 2)
+                   [*similarity_set.left, *similarity_set.right], models[0].featurizer, counts, most), 2)
                for most in (_HERE, _PAPER_UNDERTRAINED)},
             "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
         })  # fmt: skip

@@ -86,7 +86,9 @@ def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
         for system in next(iter(scores.values()))
     )
     mean = {kind: {system: _mean(found) for system, found in some.items()} for kind, some in scores.items()}
-    return ResultTable(rows, tuple(one for kind, some in mean.items() for one in _orders(some, f"over {kind} ")))
+    return ResultTable(
+        rows, tuple(finding for kind, some in mean.items() for finding in _orders(some, f"over {kind} "))
+    )
 
 
 def _ablate(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, float]]:
@@ -122,7 +124,9 @@ _PAPER_WORDS = {"sick": "just, when, even, one, up, little, way, there, while, b
 def component_words(inputs: ExperimentInputs) -> ResultTable:
     """Find the first component of each task's weighted sentences, and the words nearest to it by |cosine|."""
     frequencies = read_frequencies(inputs.frequencies[0])
-    ranks = {word: rank for rank, word in enumerate(sorted(frequencies, key=lambda one: -frequencies[one]))}
+    ranks = {
+        word: rank for rank, word in enumerate(sorted(frequencies, key=lambda other_word: -frequencies[other_word]))
+    }
     rows: list[ResultRow] = []
     found = {}
     for folder in inputs.sets:
@@ -160,8 +164,12 @@ def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
     sizes = sorted({min(size, len(task.learned)) for size in (len(task.learned), *_PAPER_FEW_LABELS)}, reverse=True)
     for size in sizes:
         drawn = [task.only(size, seed=draw) for draw in range(1, _DRAWS + 1)]
-        ours = float(np.mean([score_head(inputs, one, SIF, "features", draw) for draw, one in enumerate(drawn, 1)]))
-        rival = float(np.mean([nb_svm_accuracy(one) for one in drawn]))
+        ours = float(
+            np.mean(
+                [score_head(inputs, task_of_draw, SIF, "features", draw) for draw, task_of_draw in enumerate(drawn, 1)]
+            )
+        )
+        rival = float(np.mean([nb_svm_accuracy(task_of_draw) for task_of_draw in drawn]))
         ahead[size] = ours - rival
         paper = _PAPER_FEW_LABELS.get(size, (None, None))
         rows.append({
@@ -217,7 +225,7 @@ def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
         scores[kind] = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in FIGURE_2A}
     rows: list[ResultRow] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in FIGURE_2A]
     rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
-    findings = [one for kind, found in scores.items() for one in _curve_findings(kind, found, plain[kind])]
+    findings = [finding for kind, found in scores.items() for finding in _curve_findings(kind, found, plain[kind])]
     return ResultTable(tuple(rows), tuple(findings))
 
 
@@ -270,7 +278,7 @@ def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
         tuple(rows),
         (
             Finding(f"every recurrent model falls by {_AHEAD:g} point on every task", least >= _AHEAD, seen),
-            Finding("RNN falls most on similarity", max(first, key=lambda one: first[one]) == "RNN", seen),
+            Finding("RNN falls most on similarity", max(first, key=lambda system: first[system]) == "RNN", seen),
         ),
     )
 
@@ -301,8 +309,8 @@ def subsampling_curves(inputs: ExperimentInputs) -> ResultTable:
     p = np.array([10.0**-i for i in range(7, 0, -1)])
     kept, weight = np.minimum(1, np.sqrt(_SAMPLING / p)), 1e-4 / (1e-4 + p)
     rows = tuple(
-        {"p": float(one), "word2vec": round(float(q), 4), "SIF, a = 1e-4": round(float(w), 4)}
-        for one, q, w in zip(p, kept, weight, strict=True)
+        {"p": float(frequency), "word2vec": round(float(share), 4), "SIF, a = 1e-4": round(float(of_sif), 4)}
+        for frequency, share, of_sif in zip(p, kept, weight, strict=True)
     )
     apart = float(np.abs(kept - weight).max())
     falls = bool(np.all(np.diff(kept) <= 0) and np.all(np.diff(weight) < 0))
@@ -351,7 +359,9 @@ def supervised_table(inputs: ExperimentInputs) -> ResultTable:
     findings.append(Finding(claim, max(last[LSTM], last[OPEN_LSTM]) >= averages + _ALIKE, list_values(last)))
     claim = "on sentiment the LSTM with output gate is above the one without"
     findings.append(
-        Finding(claim, last[LSTM] > last[OPEN_LSTM], list_values({one: last[one] for one in (LSTM, OPEN_LSTM)}))
+        Finding(
+            claim, last[LSTM] > last[OPEN_LSTM], list_values({system: last[system] for system in (LSTM, OPEN_LSTM)})
+        )
     )
     return ResultTable(tuple(rows), tuple(findings))
 

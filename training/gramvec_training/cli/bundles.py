@@ -115,13 +115,13 @@ def lexical(
     """
     if bool(texts) == (config is not None):
         raise click.UsageError("give --texts or --config, one of them")
-    if not all(one.isdecimal() for one in orders.split(",")):
+    if not all(order.isdecimal() for order in orders.split(",")):
         raise click.UsageError(f"--orders {orders!r} are not numbers separated by commas")
     may_replace(out)  # BUNDLE itself, too: it is read before anything is written
     from gramvec_training.export.adapt import add_lexical
 
     lines, said = _texts(texts, config, data)
-    numbers = [int(one) for one in orders.split(",")]
+    numbers = [int(order) for order in orders.split(",")]
     manifest, count = add_lexical(
         bundle, out, lines, orders=numbers, columns=columns, scale=scale, a=a, provenance=said
     )

@@ -103,15 +103,15 @@ def open_families(named: Named, seed: int) -> Families:
     from gramvec_training.readers.vectors import read_misspellings
 
     columns = dict(_columns(value) for value in named.columns)
-    matching = [one for path in named.matching for one in find_matching_sets(path, columns)]
-    absent = sorted(columns.keys() - {one.name for one in matching})
+    matching = [matching_set for path in named.matching for matching_set in find_matching_sets(path, columns)]
+    absent = sorted(columns.keys() - {matching_set.name for matching_set in matching})
     if absent:
         raise InputError(f"--columns: no matching set {absent[0]!r}; name one of --matching")
     words = read_words(named.words, named.frequent) if named.words is not None else []
     seen = read_misspellings(named.seen)
     return Families(
         matching=matching,
-        retrieval=[one for path in named.retrieval for one in find_retrieval_sets(path)],
+        retrieval=[retrieval_set for path in named.retrieval for retrieval_set in find_retrieval_sets(path)],
         classification=[read_classification_set(path, seed=seed) for path in named.classification],
         spelling=[read_spelling_set(path, words, seen=seen, most=named.sample, seed=seed) for path in named.spelling],
     )
@@ -142,7 +142,7 @@ def score_all(
     from gramvec_training.evaluate.baselines import of_scored
     from gramvec_training.evaluate.tasks import score_families, score_similarity
 
-    models = {label: of_scored(one) for label, one in zip(reports, scored, strict=True)}
+    models = {label: of_scored(model) for label, model in zip(reports, scored, strict=True)}
     rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
     with progress_bar("evaluate", rounds, " sets") as bar:
 
@@ -187,10 +187,10 @@ def _percentages(context: click.Context, parameter: click.Parameter, value: str 
     if not value:
         return ()
     try:
-        numbers = tuple(dict.fromkeys(int(one) for one in value.split(",")))
+        numbers = tuple(dict.fromkeys(int(number) for number in value.split(",")))
     except ValueError:
         numbers = (0,)
-    if not all(1 <= one <= 100 for one in numbers):
+    if not all(1 <= number <= 100 for number in numbers):
         raise click.BadParameter("give percentages from 1 to 100 with commas between them, as in 10,20,50")
     return numbers
 
@@ -266,7 +266,7 @@ def evaluate(
     opened, peers = open_families(families, seed), open_peers(families.peers)
     noise = _typos(typos, misspellings, seed, families.seen)
     models = tuple(dict.fromkeys(models))
-    scored = [_model(one, device, components, of_sides, space) for one in models]
+    scored = [_model(model, device, components, of_sides, space) for model in models]
     reports = evaluate_models(scored, models, found, noise)
     score_all(reports, scored, peers, found, opened, noise)
     for name, scores in reports.items():
@@ -280,7 +280,10 @@ def evaluate(
     if plot is not None:
         plot_scores(reports, plot)
     if report is not None:
-        facts = clock.facts(("models", _list_models(reports)), {path: len(one.scores) for path, one in _named(found)})
+        facts = clock.facts(
+            ("models", _list_models(reports)),
+            {path: len(similarity_set.scores) for path, similarity_set in _named(found)},
+        )
         page = evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
         show_report(page, report)
     click.echo((on_stdout or [table(reports)])[0].rstrip())
@@ -361,8 +364,8 @@ def card(
     if words is not None:
         candidates = Candidates(read_words(words), words.name)
     else:
-        models = [one for one in (embedder, other) if one is not None]
-        named = [f"the vocabulary of {one.name}" for one in models if one.bundle.vocabulary.n_words]
+        models = [model for model in (embedder, other) if model is not None]
+        named = [f"the vocabulary of {model.name}" for model in models if model.bundle.vocabulary.n_words]
         origin = " and ".join(["the development sets", *named])
         candidates = Candidates(candidate_words(models, found), origin)
     evaluation = assess(embedder, other, found, _typos(typos, misspellings, seed=1), candidates)
@@ -395,8 +398,8 @@ def _list_models(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _named(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, SimilaritySet]]:
-    for one in sets:
-        yield Path(one.task, one.name), one
+    for similarity_set in sets:
+        yield Path(similarity_set.task, similarity_set.name), similarity_set
 
 
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
@@ -412,9 +415,11 @@ def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int
     from gramvec_training.evaluate.backend import Typos
     from gramvec_training.readers.vectors import read_misspellings
 
-    learned = {(word, one.lower()) for word, listed in read_misspellings(seen).items() for one in listed}
+    learned = {
+        (word, misspelling.lower()) for word, listed in read_misspellings(seen).items() for misspelling in listed
+    }
     known = {
-        word: [one for one in listed if (word, one.lower()) not in learned]
+        word: [misspelling for misspelling in listed if (word, misspelling.lower()) not in learned]
         for word, listed in read_misspellings(misspellings).items()
     }
     return Typos(percentages, known, seed)

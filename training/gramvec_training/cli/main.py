@@ -141,7 +141,7 @@ def fit(
 
 def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> None:
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
-    if sum(one is not None for one in (config, file.pairs, file.labeled)) > 1:
+    if sum(source is not None for source in (config, file.pairs, file.labeled)) > 1:
         raise click.UsageError("give one of CONFIG, --pairs and --labeled, not both")
     only_with_a_file = list_given("layout", "start", "bad_rows", "held_out", "epochs", "rate")
     if file.file is None and only_with_a_file:

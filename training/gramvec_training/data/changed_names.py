@@ -47,7 +47,7 @@ def split_word(name: str, drawn: Random) -> str:
 
 def drop_space(name: str, drawn: Random) -> str:
     """Return a name without one of its spaces."""
-    places = [at for at, one in enumerate(name) if one == " "]
+    places = [at for at, letter in enumerate(name) if letter == " "]
     if not places:
         return name
     at = drawn.choice(places)
@@ -76,9 +76,9 @@ def other_number(name: str, drawn: Random) -> str:
     numbers = list(_NUMBER.finditer(name))
     if not numbers:
         return name
-    one = drawn.choice(numbers)
-    value = int(one[0]) + drawn.choice([-10, -2, -1, 1, 2, 10])
-    return f"{name[: one.start()]}{abs(value)}{name[one.end() :]}"
+    number = drawn.choice(numbers)
+    value = int(number[0]) + drawn.choice([-10, -2, -1, 1, 2, 10])
+    return f"{name[: number.start()]}{abs(value)}{name[number.end() :]}"
 
 
 def with_address(name: str, street: str, drawn: Random) -> tuple[str, str]:
@@ -93,22 +93,22 @@ def with_address(name: str, street: str, drawn: Random) -> tuple[str, str]:
         (f"{10_000 + phone[2]} {joined}", f"{10_000 + phone[2]}"),
         (joined, ""),
     ])  # fmt: skip
-    one, other = ends if drawn.random() < 0.5 else ends[::-1]
-    return f"{name} {house} {street} {one}".strip(), f"{name} {house} {street} {other}".strip()
+    first, second = ends if drawn.random() < 0.5 else ends[::-1]
+    return f"{name} {house} {street} {first}".strip(), f"{name} {house} {street} {second}".strip()
 
 
 def changed_rows(names: Sequence[str], drawn: Random) -> KnownRows:
     """Return names, and most of them again, changed; and some with another number, which are other things."""
     made = KnownRows([], [], [])
     for name in names:
-        one, other = name, changed_name(name, drawn)
+        left, right = name, changed_name(name, drawn)
         if drawn.random() < WITH_ADDRESS:
-            one, other = with_address(name, drawn.choice(names), drawn)
-        made.left.append(one)
+            left, right = with_address(name, drawn.choice(names), drawn)
+        made.left.append(left)
         if drawn.random() < FOUND:
             made.truth.append((len(made.left) - 1, len(made.right)))
-            made.right.append(other)
-        if drawn.random() < OTHER_NUMBER and (another := other_number(one, drawn)) != one:
+            made.right.append(right)
+        if drawn.random() < OTHER_NUMBER and (another := other_number(left, drawn)) != left:
             made.right.append(another)
     return made
 

@@ -20,8 +20,8 @@ _ALIKE = (
     "oo u", "ee i", "au or", "ous us", "ough uff", "ght t", "gh ", "mb m", "le el", "re er", "ed t", "e ", "a e", "e i",
     "i a", "o u", "u e", "a o", "ll l", "ss s", "tt t", "mm m", "nn n", "pp p", "rr r", "cc c", "ff f",
 )  # fmt: skip
-_PAIRS = [(one.split(" ")[0], one.split(" ")[1]) for one in _ALIKE]
-SOUNDS = (*_PAIRS, *((other, one) for one, other in _PAIRS if other))
+_PAIRS = [(line.split(" ")[0], line.split(" ")[1]) for line in _ALIKE]
+SOUNDS = (*_PAIRS, *((alike, sound) for sound, alike in _PAIRS if alike))
 SHORTEST = 3  # of two letters, half of the misspellings are other words
 
 
@@ -85,11 +85,11 @@ def _edit(word: str, rng: np.random.Generator) -> str:
 def _sounding(word: str, rng: np.random.Generator) -> str:
     """Replace one spelling in the word by another that sounds alike, if there is any."""
     for i in rng.permutation(len(SOUNDS)).tolist():
-        one, other = SOUNDS[int(i)]
-        if one in word:
-            parts = word.split(one)
+        sound, replacement = SOUNDS[int(i)]
+        if sound in word:
+            parts = word.split(sound)
             at = int(rng.integers(1, len(parts)))
-            return one.join(parts[:at]) + other + one.join(parts[at:])
+            return sound.join(parts[:at]) + replacement + sound.join(parts[at:])
     return word
 
 

@@ -47,7 +47,7 @@ class LearningTable(NamedTuple):
     equal: tuple[int, int] = (0, 0)
 
     @property
-    def one(self) -> bool:
+    def is_one_table(self) -> bool:
         """Return whether the rows are of one table."""
         return self.kind.endswith(("list", "register"))
 
@@ -65,9 +65,9 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
         drawn = random.Random(path.name)
         kept = [place for place in range(len(lefts)) if drawn.random() < 0.5]
         new = {place: number for number, place in enumerate(kept)}
-        half = [(one, new[other]) for one, other in truth if other in new]
+        half = [(right, new[left]) for right, left in truth if left in new]
         yield two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
-        known = KnownRows(lefts, rights, [(one, row) for row, one in truth])
+        known = KnownRows(lefts, rights, [(left, row) for row, left in truth])
         texts, things = changed_names.as_one_list(known)
         yield one_table(path.name, "list", source, [texts], things)
         # Without the targets that no row has: a list in which most names stand twice.
@@ -91,20 +91,23 @@ def _changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> 
     some = {"changed": [changed_names.changed_rows(names, drawn)], "small": [*changed_names.small_tables(known, drawn)]}
     for kind, tables in some.items():
         yield _together(
-            [two_tables(name, kind, source, [one.right], [one.left], [(b, a) for a, b in one.truth]) for one in tables]
+            [
+                two_tables(name, kind, source, [table.right], [table.left], [(b, a) for a, b in table.truth])
+                for table in tables
+            ]
         )
-        lists = [changed_names.as_one_list(one) for one in tables]
+        lists = [changed_names.as_one_list(table) for table in tables]
         yield _together([one_table(name, f"{kind} list", source, [rows], things) for rows, things in lists])
 
 
 def _together(tables: Sequence[LearningTable]) -> LearningTable:
     """Return the pairs of several tables as those of one."""
     return tables[0]._replace(
-        figures=np.concatenate([one.figures for one in tables]),
-        pairs=np.concatenate([one.pairs for one in tables]),
-        matches=np.concatenate([one.matches for one in tables]),
-        expected=sum(one.expected for one in tables),
-        equal=(sum(one.equal[0] for one in tables), sum(one.equal[1] for one in tables)),
+        figures=np.concatenate([table.figures for table in tables]),
+        pairs=np.concatenate([table.pairs for table in tables]),
+        matches=np.concatenate([table.matches for table in tables]),
+        expected=sum(table.expected for table in tables),
+        equal=(sum(table.equal[0] for table in tables), sum(table.equal[1] for table in tables)),
     )
 
 
@@ -123,8 +126,8 @@ def _labeled_set(path: Path) -> LearningTable:
         for row in _rows(path / f"{part}.csv")
     }
     sides = [[[row[name] or "" for row in table] for name in names] for table in (left, right)]
-    matches = [(one, other) for one, other, match in sorted(labeled) if match]
-    pairs = [(one, other) for one, other, _ in sorted(labeled)]
+    matches = [(left_row, right_row) for left_row, right_row, match in sorted(labeled) if match]
+    pairs = [(left_row, right_row) for left_row, right_row, _ in sorted(labeled)]
     return two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs)
 
 
@@ -138,29 +141,33 @@ def two_tables(
     labeled: Sequence[tuple[int, int]] | None = None,
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
-    one, other = _groups(left), _groups(right)
-    at, with_, cosines = candidates.of((one.joined(), other.joined()))
-    figures = pair_figures(tokens_of([one.columns, other.columns]), at, with_)
+    left_groups, right_groups = _groups(left), _groups(right)
+    at, with_, cosines = candidates.of((left_groups.joined(), right_groups.joined()))
+    figures = pair_figures(tokens_of([left_groups.columns, right_groups.columns]), at, with_)
     rivals = rival_figures(at, with_, likeness(figures, cosines))
-    keys = at * len(other.counts) + with_
-    pairs = one.counts[at] * other.counts[with_]
+    keys = at * len(right_groups.counts) + with_
+    pairs = left_groups.counts[at] * right_groups.counts[with_]
     if labeled is not None:
-        pairs = _counted(keys, labeled, one, other)
+        pairs = _counted(keys, labeled, left_groups, right_groups)
     return LearningTable(
         name,
         kind,
         source,
         np.concatenate([figures, rivals], axis=1),
         pairs,
-        _counted(keys, truth, one, other),
+        _counted(keys, truth, left_groups, right_groups),
         len(truth),
     )
 
 
-def _counted(keys: Int64s, rows: Sequence[tuple[int, int]], one: RowGroups, other: RowGroups) -> Int64s:
+def _counted(keys: Int64s, rows: Sequence[tuple[int, int]], left: RowGroups, right: RowGroups) -> Int64s:
     """Return how many of the pairs of rows each pair of groups has."""
     known, counts = np.unique(
-        [one.of_row[a] * len(other.counts) + other.of_row[b] for a, b in rows if one.of_row[a] >= 0 <= other.of_row[b]],
+        [
+            left.of_row[a] * len(right.counts) + right.of_row[b]
+            for a, b in rows
+            if left.of_row[a] >= 0 <= right.of_row[b]
+        ],
         return_counts=True,
     )
     if not len(known):

@@ -194,7 +194,7 @@ class LabelTexts:
     @property
     def classes(self) -> npt.NDArray[np.int64]:
         """Return int64[n]: the label number of each text, -1 where it has several."""
-        return np.array([one[0] if len(one) == 1 else -1 for one in self.labels], np.int64)
+        return np.array([labels[0] if len(labels) == 1 else -1 for labels in self.labels], np.int64)
 
     def of(self, places: Sequence[int]) -> LabelTexts:
         """Return the texts at these places."""
@@ -224,7 +224,7 @@ def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit
         key = same_text(text)
         texts.setdefault(key, text)
         labels.setdefault(key, set()).add(numbers.setdefault(label, len(numbers)))
-    found = LabelTexts(list(texts.values()), [tuple(sorted(one)) for one in labels.values()])
+    found = LabelTexts(list(texts.values()), [tuple(sorted(own)) for own in labels.values()])
     held = _hold_out_labels(found, len(numbers), share, seed)
     train = np.setdiff1d(np.arange(len(found)), held)
     return LabelSplit(
@@ -241,7 +241,7 @@ def _hold_out_labels(found: LabelTexts, labels: int, share: float, seed: int) ->
         return np.zeros(0, np.int64)
     share = min(share, 2 * MAX_HELD_OUT / len(found))
     rng = np.random.default_rng([seed, 2**32])
-    own = np.array([one[0] for one in found.labels])
+    own = np.array([labels[0] for labels in found.labels])
     order = np.lexsort([rng.random(len(own)), own])
     by_label = np.split(order, np.cumsum(np.bincount(own, minlength=labels))[:-1])
     held: list[npt.NDArray[np.int64]] = []

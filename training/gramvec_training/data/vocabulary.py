@@ -58,8 +58,8 @@ def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary |
     counts: Counter[str] = Counter({" ": len(texts)})  # the padding
     for character, count in seen.items():
         if not "\ud800" <= character <= "\udfff":
-            one = " " if character.isspace() else character
-            counts[lower(one) if spec.lowercase else one] += count
+            letter = " " if character.isspace() else character
+            counts[lower(letter) if spec.lowercase else letter] += count
     longest = max(spec.orders, default=1)
     most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
     if counts.keys() == {" "}:
@@ -77,7 +77,7 @@ def count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) 
         keys, counts = _merge(keys, counts, new_keys, new_counts)
     letters = ["", *map(chr, alphabet.alphabet.tolist())]
     return {
-        "".join(letters[one] for one in hashing.unpack(key, alphabet.bits)): count
+        "".join(letters[number] for number in hashing.unpack(key, alphabet.bits)): count
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True)
     }
 

@@ -147,7 +147,7 @@ class Steps(NamedTuple):
         last[order[known]] = begins[ranked[known] - 1] + known
         rank_of = np.empty_like(order)
         rank_of[order] = np.arange(len(order))
-        at, ends, ranks = (torch.from_numpy(one).to(offsets.device) for one in (places, last, rank_of))
+        at, ends, ranks = (torch.from_numpy(array).to(offsets.device) for array in (places, last, rank_of))
         return cls(at, sizes.tolist(), ends, ranks)
 
     def last_of(self, states: Tensor) -> Tensor:

@@ -68,10 +68,10 @@ def without_components_of_sets(model: ScoredModel, components: int, sides: Compo
         return unit
 
     def similarity(left: Sequence[str], right: Sequence[str]) -> npt.NDArray[np.float64]:
-        one, other = model.encode(left), model.encode(right)
-        both = np.concatenate([one, other])
-        a, b = (removed(side, side if sides == "each" else both) for side in (one, other))
-        cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", a, b)
+        encoded = model.encode(left), model.encode(right)
+        both = np.concatenate(encoded)
+        lefts, rights = (removed(side, side if sides == "each" else both) for side in encoded)
+        cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", lefts, rights)
         return cosines
 
     facts = {**model.facts, "components_of_sets": components, "of_sides": sides}

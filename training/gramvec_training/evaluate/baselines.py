@@ -57,7 +57,7 @@ def open_peer(name: str) -> ModelForTexts:
         return PEERS[kind]()
     if kind in OF_A_FOLDER and folder:
         return OF_A_FOLDER[kind](folder)
-    folders = " or ".join(f"{one}=FOLDER" for one in OF_A_FOLDER)
+    folders = " or ".join(f"{name}=FOLDER" for name in OF_A_FOLDER)
     raise InputError(f"--peer {name!r}: no such baseline; give all, {', '.join(PEERS)}, {folders}")
 
 
@@ -146,7 +146,7 @@ class _Searched:
             index = Index.build(Path(folder) / "texts.index", texts, model=self._embedder)
             found = [[int(hit.id) - 1 for hit in hits] for hits in index.search(queries, k, truncate=True)]
         # Where letters and meaning propose fewer than k, the first of the others follow.
-        return np.array([[*dict.fromkeys([*one, *range(len(texts))])][:k] for one in found])
+        return np.array([[*dict.fromkeys([*row, *range(len(texts))])][:k] for row in found])
 
 
 class _TokenSetRatio:

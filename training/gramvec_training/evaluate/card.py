@@ -70,9 +70,9 @@ def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
     for task, result in scores["tasks"].items():
         values = [result[how][measure] for how in ("mean", "pooled") for measure in ("pearson", "spearman")]
         tasks.append([task, str(len(result["sets"])), *(number(value) for value in values)])
-        for one, found in result["sets"].items():
+        for name, found in result["sets"].items():
             values = [found["pearson"], found["spearman"]]
-            sets.append([f"{task}/{one}", f"{found['pairs']:,}", *(number(value) for value in values)])
+            sets.append([f"{task}/{name}", f"{found['pairs']:,}", *(number(value) for value in values)])
     origin = "of this bundle as it is served" if of_bundle else "of the trainer, with the table in float32"
     note = (
         f"Cosine against human scores, times 100, on development sets, {origin}. Settings were chosen on these "
@@ -84,9 +84,9 @@ def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
 
 def _coverage(coverage: Mapping[str, Any]) -> list[str]:
     rows = [["task", "texts", "n-grams known", "words known", "texts of which nothing is known"]]
-    for task, one in coverage.items():
-        known = [share(one["ngrams_known"]), share(one["words_known"])]
-        rows.append([task, f"{one['texts']:,}", *known, f"{one['texts_unknown']:,}"])
+    for task, counts in coverage.items():
+        known = [share(counts["ngrams_known"]), share(counts["words_known"])]
+        rows.append([task, f"{counts['texts']:,}", *known, f"{counts['texts_unknown']:,}"])
     return ["How much of these texts it knows, counting every occurrence:", markdown_table(rows)]
 
 
@@ -95,10 +95,10 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
     models = [(name, evaluation)]
     if "beside" in evaluation:
         models.append((evaluation["beside"]["name"], evaluation["beside"]))
-    rows = [["task", "model", "clean", *(f"{one} % misspelt" for one in percentages)]]
+    rows = [["task", "model", "clean", *(f"{percentage} % misspelt" for percentage in percentages)]]
     for task in next(iter(evaluation["typos"].values())):
-        for label, one in models:
-            found = [one["tasks"], *(one["typos"][percentage] for percentage in percentages)]
+        for label, scores in models:
+            found = [scores["tasks"], *(scores["typos"][percentage] for percentage in percentages)]
             rows.append([task, label, *(number(result[task]["mean"]["pearson"]) for result in found)])
     files = evaluation.get("misspellings") or []
     real = f", real misspellings ({', '.join(files)})" if files else ""
@@ -143,8 +143,8 @@ def _describe_origin(record: Mapping[str, Any]) -> list[str]:
         parts = ["Texts, each without a label, whose vectors the teacher gave:", _texts_table(record["data"], "texts")]
         return [*parts, f"And {record['spans']:,} short phrases cut from them."] if record.get("spans") else parts
     rows = [
-        f"| {one['name']} | {one['license']} | {one['groups']:,} | {one['pairs_per_epoch']:,} |"
-        for one in record.get("data") or []
+        f"| {source['name']} | {source['license']} | {source['groups']:,} | {source['pairs_per_epoch']:,} |"
+        for source in record.get("data") or []
     ]
     return (
         ["\n".join(["| set | license | groups or pairs | pairs an epoch |", "|---|---|---|---|", *rows])]
@@ -154,7 +154,7 @@ def _describe_origin(record: Mapping[str, Any]) -> list[str]:
 
 
 def _texts_table(sets: Sequence[Mapping[str, Any]], what: str) -> str:
-    rows = [f"| {one['name']} | {one['license']} | {one['texts']:,} |" for one in sets]
+    rows = [f"| {source['name']} | {source['license']} | {source['texts']:,} |" for source in sets]
     return "\n".join([f"| set | license | {what} |", "|---|---|---|", *rows])
 
 
@@ -284,7 +284,7 @@ def assess(
     """Compute all figures of a card through the bundle; return JSON values."""
     models = [embedder] if beside is None else [embedder, beside]
     labels = [str(index) for index in range(len(models))]
-    reports = evaluate_models([serve_model(one) for one in models], labels, sets, typos)
+    reports = evaluate_models([serve_model(model) for model in models], labels, sets, typos)
     assessed: dict[str, Any] = {
         key: reports["0"][key] for key in ("tasks", "notes", "coverage", "typos") if key in reports["0"]
     }
@@ -292,7 +292,7 @@ def assess(
         kept = {key: reports["1"][key] for key in ("name", "digest", "tasks", "typos") if key in reports["1"]}
         assessed["beside"] = kept
     found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBORS)
-    named = [[text for text, _ in one] for one in found]
+    named = [[text for text, _ in neighbors] for neighbors in found]
     return {
         **assessed,
         "seed": typos.seed,
@@ -302,7 +302,7 @@ def assess(
             "words": dict(zip(WORDS, named[: len(WORDS)], strict=True)),
             "phrases": dict(zip(PHRASES, named[len(WORDS) :], strict=True)),
         },
-        "bytes": sum(one.bytes for name, one in embedder.manifest.files.items() if name not in _FOR_PEOPLE),
+        "bytes": sum(file.bytes for name, file in embedder.manifest.files.items() if name not in _FOR_PEOPLE),
         "device": embedder.device,
         "versions": {name: version(name) for name in ("gramvec", "numpy")},
     }
@@ -341,7 +341,7 @@ def check_renewable(embedder: Embedder) -> None:
     missing = [key for key in ("config", "command", "data", "rows") if key not in manifest.provenance]
     if missing:
         raise InputError(f"{path}: no record of how it was made; export it with gramvec-train export first")
-    strange = sorted({one.name for one in path.iterdir()} - {MANIFEST, CARD, *manifest.files})
+    strange = sorted({file.name for file in path.iterdir()} - {MANIFEST, CARD, *manifest.files})
     if strange:
         raise BundleError(f"{path / strange[0]}: not a file of the bundle; move it elsewhere")
 
@@ -355,7 +355,7 @@ def _seal(embedder: Embedder, provenance: dict[str, Any], card: str) -> Manifest
                 shutil.copyfile(path / name, stage / name)
         (stage / CARD).write_text(card, encoding="utf-8")
         renewed = rewrite_manifest(stage, manifest, provenance=provenance)
-        changed = [name for name, one in manifest.files.items() if name != CARD and renewed.files[name] != one]
+        changed = [name for name, entry in manifest.files.items() if name != CARD and renewed.files[name] != entry]
         if changed:
             raise BundleError(f"{path / changed[0]}: changed while it was copied; copy or export the model again")
     return renewed

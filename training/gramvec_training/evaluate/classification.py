@@ -85,23 +85,27 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
 
 
 def learn_classes(
-    one: ClassificationSet, model: ModelForTexts, *, seed: int = 1
+    classification_set: ClassificationSet, model: ModelForTexts, *, seed: int = 1
 ) -> Callable[[Sequence[str]], ClassificationScores]:
     """Learn from `train`; return a function that scores the texts of `test`, clean or misspelled.
 
     seed: of the examples that centroids are made of.
     """
-    comparison, labels, true = model(one.train.texts), one.train.labels, one.test.labels
+    comparison, labels, true = (
+        model(classification_set.train.texts),
+        classification_set.train.labels,
+        classification_set.test.labels,
+    )
 
     def nearest(texts: Sequence[str]) -> float:
-        return _accuracy(labels[comparison.nearest(texts, one.train.texts, 1)[:, 0]], true)
+        return _accuracy(labels[comparison.nearest(texts, classification_set.train.texts, 1)[:, 0]], true)
 
     encode = comparison.encode
     if encode is None:
         return lambda texts: ClassificationScores(nearest(texts), None, None)
-    vectors = encode(one.train.texts)
-    weights, biases = logistic_regression(vectors, labels, len(one.classes))
-    centroids = _centroids(vectors, labels, len(one.classes), seed)
+    vectors = encode(classification_set.train.texts)
+    weights, biases = logistic_regression(vectors, labels, len(classification_set.classes))
+    centroids = _centroids(vectors, labels, len(classification_set.classes), seed)
 
     def score(texts: Sequence[str]) -> ClassificationScores:
         asked = encode(texts)
@@ -212,11 +216,13 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
     logistic = None
     if len(rows) * labels * known.shape[1] <= MAX_LOGISTIC:
         weights, biases = logistic_regression(known[rows], own, labels)
-        logistic = _share(asked, vectors, [(one,) for one in np.argmax(vectors @ weights + biases, axis=1).tolist()])
+        logistic = _share(
+            asked, vectors, [(label,) for label in np.argmax(vectors @ weights + biases, axis=1).tolist()]
+        )
     by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()
     return {
         "nearest": _share(asked, vectors, _nearest(vectors, known, train)),
-        "centroid": _share(asked, vectors, [(one,) for one in by_mean]),
+        "centroid": _share(asked, vectors, [(label,) for label in by_mean]),
         "logistic": logistic,
     }
 
@@ -225,7 +231,7 @@ def label_rights(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode
     """Return of each asked text the mean of 0 or 1 for `nearest` and for `centroid`, see label_accuracies; [n]."""
     known, vectors = unit(train.texts), unit(asked.texts)
     by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()
-    ways = _nearest(vectors, known, train), [(one,) for one in by_mean]
+    ways = _nearest(vectors, known, train), [(label,) for label in by_mean]
     rights: npt.NDArray[np.float64] = np.mean(
         [_rights(asked, vectors, said) for said in ways], axis=0, dtype=np.float64
     )
@@ -242,7 +248,7 @@ def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode)
     right[rows, own] = True
     margins = np.where(right, cosines, -1).max(axis=1) - np.where(right, -1, cosines).max(axis=1)
     nearest = _share(asked, vectors, _nearest(vectors, known, train))
-    centroid = _share(asked, vectors, [(one,) for one in by_mean])
+    centroid = _share(asked, vectors, [(label,) for label in by_mean])
     return (nearest + centroid) / 2 + _TIE * float(margins.mean())
 
 
@@ -288,8 +294,8 @@ def label_report(result: dict[str, Any]) -> str:
 
 def _memberships(texts: LabelTexts) -> tuple[Ints, Ints]:
     """Return places int64[m] and labels int64[m]; a text with two labels occurs twice."""
-    rows = np.repeat(np.arange(len(texts)), [len(one) for one in texts.labels])
-    return rows, np.array([number for one in texts.labels for number in one], np.int64)
+    rows = np.repeat(np.arange(len(texts)), [len(labels) for labels in texts.labels])
+    return rows, np.array([number for labels in texts.labels for number in labels], np.int64)
 
 
 def _centroids_labels(vectors: Floats, texts: LabelTexts, labels: int) -> Floats:
@@ -312,5 +318,5 @@ def _share(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) 
 
 
 def _rights(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
-    right = np.array([not {*own}.isdisjoint(one) for own, one in zip(asked.labels, said, strict=True)], bool)
+    right = np.array([not {*own}.isdisjoint(found) for own, found in zip(asked.labels, said, strict=True)], bool)
     return right & vectors.any(axis=1)

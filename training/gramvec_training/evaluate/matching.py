@@ -112,7 +112,7 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
         InputError: At file and line: a file that is missing, a column that is not there, an id that occurs
             twice or in no table, a label other than 0 and 1, and splits that lack matches or other pairs.
     """
-    names = next((one for one in _LAYOUTS if (folder / one.left_table).is_file()), _LAYOUTS[0])
+    names = next((layout for layout in _LAYOUTS if (folder / layout.left_table).is_file()), _LAYOUTS[0])
     paths = (folder / names.left_table, folder / names.right_table)
     heads, tables = zip(*(_table(path) for path in paths), strict=True)
     if columns is None:
@@ -194,19 +194,27 @@ class MatchingScores:
 
 
 def score_matching(
-    one: MatchingSet, model: ModelForTexts, *, left: Sequence[str] | None = None, recalls: Sequence[int] = RECALLS
+    matching_set: MatchingSet,
+    model: ModelForTexts,
+    *,
+    left: Sequence[str] | None = None,
+    recalls: Sequence[int] = RECALLS,
 ) -> MatchingScores:
     """Score a model made for the two tables' texts; `left` replaces the left table's texts, for example misspelled."""
-    typed = one.left if left is None else left
-    comparison = model([*typed, *one.right])
+    typed = matching_set.left if left is None else left
+    comparison = model([*typed, *matching_set.right])
 
     def alike(pairs: PairPlaces) -> Doubles:
-        return comparison.pairs([typed[i] for i in pairs.left.tolist()], [one.right[i] for i in pairs.right.tolist()])
+        return comparison.pairs(
+            [typed[i] for i in pairs.left.tolist()], [matching_set.right[i] for i in pairs.right.tolist()]
+        )
 
-    fitted = one.train + one.valid
+    fitted = matching_set.train + matching_set.valid
     threshold, fitted_f1 = best_threshold(alike(fitted), fitted.match)
-    f1, precision, recall = f1_at(threshold, alike(one.test), one.test.match)
-    return MatchingScores(f1, precision, recall, threshold, fitted_f1, _recalls(one, typed, comparison, recalls))
+    f1, precision, recall = f1_at(threshold, alike(matching_set.test), matching_set.test.match)
+    return MatchingScores(
+        f1, precision, recall, threshold, fitted_f1, _recalls(matching_set, typed, comparison, recalls)
+    )
 
 
 def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
@@ -246,16 +254,16 @@ def _between(ranked: Doubles, last: int) -> float:
 
 
 def _recalls(
-    one: MatchingSet, typed: Sequence[str], comparison: TextComparison, depths: Sequence[int]
+    matching_set: MatchingSet, typed: Sequence[str], comparison: TextComparison, depths: Sequence[int]
 ) -> dict[int, float]:
-    labeled = one.train + one.valid + one.test
+    labeled = matching_set.train + matching_set.valid + matching_set.test
     matches: dict[int, set[int]] = {}
     for left, right in zip(labeled.left[labeled.match], labeled.right[labeled.match], strict=True):
         matches.setdefault(int(left), set()).add(int(right))
-    same = max(Counter(one.right).values())  # this many may have to be passed over
-    places = comparison.nearest([typed[i] for i in matches], one.right, max(depths, default=0) + same).tolist()
+    same = max(Counter(matching_set.right).values())  # this many may have to be passed over
+    places = comparison.nearest([typed[i] for i in matches], matching_set.right, max(depths, default=0) + same).tolist()
     found = [
-        [i for i in row if i in true or one.right[i] != one.left[left]]
+        [i for i in row if i in true or matching_set.right[i] != matching_set.left[left]]
         for (left, true), row in zip(matches.items(), places, strict=True)
     ]
 
@@ -277,7 +285,9 @@ def pair_scores(
     so that none has a say in its own; `threshold` is the best one for all.
     """
     if not binary:
-        pearson, spearman = (0.0 if np.isnan(one) else 100 * one for one in correlations(cosines, labels))
+        pearson, spearman = (
+            0.0 if np.isnan(correlation) else 100 * correlation for correlation in correlations(cosines, labels)
+        )
         return {"pearson": pearson, "spearman": spearman}
     match, scores = labels == 1, np.asarray(cosines, np.float64)
     f1, precision, recall = f1_at(0.0, scores - _thresholds(scores, match, parts), match)
@@ -308,14 +318,14 @@ def pair_verdict(
 
     groups: int64[n], from 0, of the pairs that are drawn together.
     """
-    each = [np.asarray(one, np.float64) for one in (before, after)]
+    each = [np.asarray(scores, np.float64) for scores in (before, after)]
     if not binary:
         ones = np.ones(len(labels))
         sums = [np.stack([ones, x, labels, x * x, labels * labels, x * labels], axis=1) for x in each]
         return verdict("Pearson x 100 of cosines and labels", sums, groups, pearson_of)
     match = labels == 1
     said = [scores >= _thresholds(scores, match, parts) for scores in each]
-    sums = [np.stack([one & match, one, match], axis=1).astype(np.float64) for one in said]
+    sums = [np.stack([found & match, found, match], axis=1).astype(np.float64) for found in said]
     return verdict("F1 of pairs", sums, groups, f1_of)
 
 
@@ -323,8 +333,11 @@ def pair_report(report: dict[str, Any]) -> str:
     """Return a text table of `pairs` and, for each model under `scores`, its `pair_scores`."""
     columns = ("f1", "precision", "recall", "threshold") if report["binary"] else ("pearson", "spearman")
     heads = {"f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}
-    lines = [f"{report['pairs']:,} labeled pairs".ljust(26) + "".join(f"{heads.get(one, one):>11}" for one in columns)]
+    lines = [
+        f"{report['pairs']:,} labeled pairs".ljust(26)
+        + "".join(f"{heads.get(column, column):>11}" for column in columns)
+    ]
     for name, found in report["scores"].items():
-        cells = [f"{found[one]:11.3f}" if one == "threshold" else f"{found[one]:11.1f}" for one in columns]
+        cells = [f"{found[column]:11.3f}" if column == "threshold" else f"{found[column]:11.1f}" for column in columns]
         lines.append(name.ljust(26) + "".join(cells))
     return "\n".join(lines)

@@ -73,10 +73,12 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
     )
 
 
-def score_retrieval(one: RetrievalSet, model: ModelForTexts, *, depth: int = DEPTH) -> float:
+def score_retrieval(retrieval_set: RetrievalSet, model: ModelForTexts, *, depth: int = DEPTH) -> float:
     """Return nDCG at `depth`, 0 to 1, mean over the queries; the model is made for the documents."""
-    places = model(one.documents).nearest(one.queries, one.documents, depth)
-    return float(np.mean([ndcg(row, grades, depth) for row, grades in zip(places.tolist(), one.grades, strict=True)]))
+    places = model(retrieval_set.documents).nearest(retrieval_set.queries, retrieval_set.documents, depth)
+    return float(
+        np.mean([ndcg(row, grades, depth) for row, grades in zip(places.tolist(), retrieval_set.grades, strict=True)])
+    )
 
 
 def ndcg(ranking: Sequence[int], grades: Mapping[int, int], depth: int) -> float:
@@ -178,18 +180,22 @@ def read_spelling_set(
         chosen = [chosen[i] for i in drawn.tolist()]
     name = path.name.removesuffix(".gz").removesuffix(".tsv")
     misspelt, meant = [text for text, _ in chosen], [place for _, place in chosen]
-    return SpellingSet(name, words, misspelt, meant, [found[one] for one in chosen])
+    return SpellingSet(name, words, misspelt, meant, [found[pair] for pair in chosen])
 
 
-def score_spelling(one: SpellingSet, model: ModelForTexts, *, nearest: Sequence[int] = NEAREST) -> SpellingScores:
+def score_spelling(
+    spelling_set: SpellingSet, model: ModelForTexts, *, nearest: Sequence[int] = NEAREST
+) -> SpellingScores:
     """Score a model made for the words."""
-    asked = list(dict.fromkeys(one.misspelt))
-    places = model(one.words).nearest(asked, one.words, max(nearest)).tolist()
+    asked = list(dict.fromkeys(spelling_set.misspelt))
+    places = model(spelling_set.words).nearest(asked, spelling_set.words, max(nearest)).tolist()
     of_text = dict(zip(asked, places, strict=True))
-    unseen = ~np.array(one.seen, np.bool_)
+    unseen = ~np.array(spelling_set.seen, np.bool_)
     found, found_unseen = {}, {}
     for k in nearest:
-        hits = np.array([word in of_text[text][:k] for text, word in zip(one.misspelt, one.meant, strict=True)])
+        hits = np.array(
+            [word in of_text[text][:k] for text, word in zip(spelling_set.misspelt, spelling_set.meant, strict=True)]
+        )
         found[k] = float(hits.mean())
         if unseen.any() and not unseen.all():
             found_unseen[k] = float(hits[unseen].mean())

@@ -61,10 +61,10 @@ def family_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, l
 def _rows(found: Mapping[str, Mapping[str, Any]], family: str, cell: CellText) -> list[list[str]]:
     rows = [["", *found]]
     for name, first in next(iter(found.values()))[family].items():
-        models = [one[family][name] for one in found.values()]
+        models = [report[family][name] for report in found.values()]
         rows.append([name, *map(cell, models)])
         for percentage in first.get("typos", ()):
-            rows.append([f"{name}, {percentage} % misspelt", *(cell(one["typos"][percentage]) for one in models)])
+            rows.append([f"{name}, {percentage} % misspelt", *(cell(scores["typos"][percentage]) for scores in models)])
     return rows
 
 
@@ -104,10 +104,12 @@ def mean_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     first = next(iter(reports.values()))
     rows: ReportRows = [["", *reports]]
     for task in first["tasks"]:
-        rows.append([f"{task} clean", *(number(one["tasks"][task]["mean"]["pearson"]) for one in reports.values())])
+        rows.append(
+            [f"{task} clean", *(number(report["tasks"][task]["mean"]["pearson"]) for report in reports.values())]
+        )
         for percentage, tasks in first.get("typos", {}).items():
             if task in tasks:
-                cells = [number(one["typos"][percentage][task]["mean"]["pearson"]) for one in reports.values()]
+                cells = [number(report["typos"][percentage][task]["mean"]["pearson"]) for report in reports.values()]
                 rows.append([f"{task} {percentage} %", *cells])
     return rows
 
@@ -118,7 +120,7 @@ def win_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     Equal scores are nobody's win, nor is a score that is not there.
     """
     scores = {
-        label: [one["pearson"] for task in report["tasks"].values() for one in task["sets"].values()]
+        label: [scores["pearson"] for task in report["tasks"].values() for scores in task["sets"].values()]
         for label, report in reports.items()
     }
 
@@ -159,9 +161,11 @@ def _score_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     rows: ReportRows = [["", *reports]]
     for task, first in next(iter(reports.values()))["tasks"].items():
         for name in first["sets"]:
-            rows.append([f"{task}/{name}", *(_cell(one["tasks"][task]["sets"][name]) for one in reports.values())])
+            rows.append(
+                [f"{task}/{name}", *(_cell(report["tasks"][task]["sets"][name]) for report in reports.values())]
+            )
         for kind in ("mean", "pooled"):
-            rows.append([f"{task} {kind}", *(_cell(one["tasks"][task][kind]) for one in reports.values())])
+            rows.append([f"{task} {kind}", *(_cell(report["tasks"][task][kind]) for report in reports.values())])
     return rows
 
 
@@ -213,10 +217,12 @@ def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -
     curves: dict[str, list[tuple[int, float]]] = {}
     for step, tasks in record.get("dev") or []:
         for task, found in tasks.items():
-            sets = {f"{task}/{name}": one for name, one in found["sets"].items()} if len(found["sets"]) > 1 else {}
-            for name, one in {task: found["mean"], **sets}.items():
-                if one[measure] is not None:
-                    curves.setdefault(name, []).append((step, one[measure]))
+            sets = (
+                {f"{task}/{name}": scores for name, scores in found["sets"].items()} if len(found["sets"]) > 1 else {}
+            )
+            for name, scores in {task: found["mean"], **sets}.items():
+                if scores[measure] is not None:
+                    curves.setdefault(name, []).append((step, scores[measure]))
     return curves
 
 
@@ -235,10 +241,10 @@ def summary(record: dict[str, Any], measure: Measure = "pearson") -> str:
     lines = [f"{record['name']}: {', '.join(facts)}"]
     if losses:
         (first, begun), (last, ended) = losses[0], losses[-1]
-        at, lowest = min(losses, key=lambda one: one[1])
+        at, lowest = min(losses, key=lambda point: point[1])
         lines.append(f"loss: {begun:.4f} at step {first:,}, {ended:.4f} at {last:,}; lowest {lowest:.4f} at {at:,}")
     for task, known in scores.items():
-        at, best = max(known, key=lambda one: one[1])
+        at, best = max(known, key=lambda point: point[1])
         lines.append(f"{task}: best {best:.1f} at step {at:,}, {known[-1][1]:.1f} at {known[-1][0]:,}")
     selected = record.get("selection") or {}
     if selected.get("scores"):
@@ -247,7 +253,7 @@ def summary(record: dict[str, Any], measure: Measure = "pearson") -> str:
         lines.append(f"kept: the model after step {selected['kept']:,}, {shown} on what it was chosen by")
     if not scores:
         ended_with = (record.get("scores") or {}).get("tasks") or {}
-        lines += [f"{task}: {one['mean'][measure]:.1f} at the end" for task, one in ended_with.items()]
+        lines += [f"{task}: {scores['mean'][measure]:.1f} at the end" for task, scores in ended_with.items()]
     return "\n".join(lines)
 
 
@@ -346,7 +352,7 @@ def plot_curves(
 
 def _plot_typos(axes: Any, reports: Mapping[str, Mapping[str, Any]], tasks: list[str]) -> None:
     for number, (label, report) in enumerate(reports.items()):
-        percentages = [0, *(int(one) for one in report["typos"])]
+        percentages = [0, *(int(percentage) for percentage in report["typos"])]
         for style, task in zip(_styles(len(tasks)), tasks, strict=True):
             scores = [report["tasks"][task]["mean"]["pearson"]]
             scores += [noisy[task]["mean"]["pearson"] for noisy in report["typos"].values()]

@@ -39,9 +39,10 @@ def evaluation_report(
     ]
     tables = score_tables(reports)
     drawn = [(title, rows) for title, rows in tables if _is_drawn(title, rows)]
+    scored = " and ".join(count for count in counts if count[0] != "0")
     return JobReport(
         f"Scores of {names}",
-        f"{len(reports):,} model{'s' * (len(reports) != 1)} on {' and '.join(one for one in counts if one[0] != '0')}. "
+        f"{len(reports):,} model{'s' * (len(reports) != 1)} on {scored}. "
         "Of a cell with several figures the first is drawn.",
         [*facts],
         comparisons=[ScoreComparison(title, _read_values(rows), Table(title, *_split(rows))) for title, rows in drawn],
@@ -76,15 +77,15 @@ def _read_values(rows: ReportRows) -> list[ComparedValue]:
 def _farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]) -> PairList:
     """Return the pairs whose place among those of their set differs most from the place that people give them."""
     found: list[tuple[float, Pair]] = []
-    for one in sets:
-        scores = np.nan_to_num(np.asarray(model.similarity(one.left, one.right), np.float64))
-        by_people, by_model = _places(one.scores), _places(scores)
+    for similarity_set in sets:
+        scores = np.nan_to_num(np.asarray(model.similarity(similarity_set.left, similarity_set.right), np.float64))
+        by_people, by_model = _places(similarity_set.scores), _places(scores)
         gaps = np.abs(by_people - by_model)
         for at in np.argsort(-gaps, kind="stable")[:MAX_PAIRS].tolist():
             note = f"place in the set, 1 is the most alike: {by_people[at]:.2f} by people, {by_model[at]:.2f} here"
-            texts = ValuePair.mark("text", one.left[at], one.right[at])
-            found.append((float(gaps[at]), Pair(float(scores[at]), f"{one.task}/{one.name}",
-                                                f"people: {one.scores[at]:g}", [texts], note)))  # fmt: skip
+            texts = ValuePair.mark("text", similarity_set.left[at], similarity_set.right[at])
+            found.append((float(gaps[at]), Pair(float(scores[at]), f"{similarity_set.task}/{similarity_set.name}",
+                                                f"people: {similarity_set.scores[at]:g}", [texts], note)))  # fmt: skip
     found.sort(key=lambda pair: -pair[0])
     return PairList(
         f"{label}: farthest from what people say",

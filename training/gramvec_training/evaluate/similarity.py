@@ -109,16 +109,16 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
     """
     tasks: dict[str, Any] = {}
     notes: list[str] = []
-    for task in dict.fromkeys(one.task for one in sets):
-        members = [one for one in sets if one.task == task]
-        predicted = [similarity(one.left, one.right) for one in members]
+    for task in dict.fromkeys(similarity_set.task for similarity_set in sets):
+        members = [similarity_set for similarity_set in sets if similarity_set.task == task]
+        predicted = [similarity(member.left, member.right) for member in members]
         results: dict[str, Any] = {}
-        for one, values in zip(members, predicted, strict=True):
-            result = _result(values, one.scores)
-            results[one.name] = result
+        for member, values in zip(members, predicted, strict=True):
+            result = _result(values, member.scores)
+            results[member.name] = result
             if result["pearson"] is None:
                 notes.append(
-                    f"{task}/{one.name}: all predicted similarities are equal or one is not a number, so its "
+                    f"{task}/{member.name}: all predicted similarities are equal or one is not a number, so its "
                     "correlation is undefined and counts as 0 in the mean."
                 )
         tasks[task] = {
@@ -127,7 +127,7 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
                 measure: float(np.mean([result[measure] or 0.0 for result in results.values()]))
                 for measure in ("pearson", "spearman")
             },
-            "pooled": _result(np.concatenate(predicted), np.concatenate([one.scores for one in members])),
+            "pooled": _result(np.concatenate(predicted), np.concatenate([member.scores for member in members])),
         }
     return {"tasks": tasks, "notes": notes}
 
@@ -143,10 +143,10 @@ def round_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
     return {
         task: {
-            "mean": round_result(one["mean"]),
-            "sets": {name: round_result(result) for name, result in one["sets"].items()},
+            "mean": round_result(found["mean"]),
+            "sets": {name: round_result(result) for name, result in found["sets"].items()},
         }
-        for task, one in scores["tasks"].items()
+        for task, found in scores["tasks"].items()
     }
 
 
@@ -189,19 +189,27 @@ def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str,
     A word that falls on the row of unknown words is not known.
     """
     return {
-        task: _of_texts([text for one in sets if one.task == task for text in [*one.left, *one.right]], featurizer)
-        for task in dict.fromkeys(one.task for one in sets)
+        task: _of_texts(
+            [
+                text
+                for similarity_set in sets
+                if similarity_set.task == task
+                for text in [*similarity_set.left, *similarity_set.right]
+            ],
+            featurizer,
+        )
+        for task in dict.fromkeys(similarity_set.task for similarity_set in sets)
     }
 
 
 def _of_texts(texts: list[str], featurizer: Featurizer) -> dict[str, Any]:
     counts = [_counts(chunk, featurizer) for chunk in _chunks(texts)]
-    ngrams, words = sum(one.ngrams for one in counts), sum(one.words for one in counts)
+    ngrams, words = sum(count.ngrams for count in counts), sum(count.words for count in counts)
     return {
         "texts": len(texts),
-        "texts_unknown": sum(int(np.count_nonzero(~one.known)) for one in counts),
-        "ngrams_known": sum(one.known_ngrams for one in counts) / ngrams if ngrams else None,
-        "words_known": sum(one.known_words for one in counts) / words if words else None,
+        "texts_unknown": sum(int(np.count_nonzero(~count.known)) for count in counts),
+        "ngrams_known": sum(count.known_ngrams for count in counts) / ngrams if ngrams else None,
+        "words_known": sum(count.known_words for count in counts) / words if words else None,
     }
 
 
@@ -257,7 +265,11 @@ SHORTEST = 3
 
 def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
     """Return the sets without those of single words, which misspellings leave too little of."""
-    return [one for one in sets if any(" " in text.strip() for text in [*one.left, *one.right])]
+    return [
+        similarity_set
+        for similarity_set in sets
+        if any(" " in text.strip() for text in [*similarity_set.left, *similarity_set.right])
+    ]
 
 
 def misspelt_sets(
@@ -269,11 +281,13 @@ def misspelt_sets(
     another kind. The same arguments give the same sets.
     """
     noisy = []
-    for one in sets:
-        rng = np.random.default_rng([seed, round(share * 1000), zlib.crc32(f"{one.task}/{one.name}".encode())])
-        left = [misspelt(text, share, known, rng) for text in one.left]
-        right = [misspelt(text, share, known, rng) for text in one.right]
-        noisy.append(replace(one, left=left, right=right))
+    for similarity_set in sets:
+        rng = np.random.default_rng(
+            [seed, round(share * 1000), zlib.crc32(f"{similarity_set.task}/{similarity_set.name}".encode())]
+        )
+        left = [misspelt(text, share, known, rng) for text in similarity_set.left]
+        right = [misspelt(text, share, known, rng) for text in similarity_set.right]
+        noisy.append(replace(similarity_set, left=left, right=right))
     return noisy
 
 
@@ -319,8 +333,8 @@ def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]
     for embedder in embedders:
         own = [entry.text for entry in embedder.bundle.vocabulary.entries() if entry.kind == "word"]
         words.update(dict.fromkeys(_spelt(own)[:CANDIDATES]))
-    for one in sets:
-        for text in [*one.left, *one.right]:
+    for similarity_set in sets:
+        for text in [*similarity_set.left, *similarity_set.right]:
             words.update(dict.fromkeys(_spelt(text.lower().split())))
     if not words:
         raise InputError("neither the model nor the sets have words to look for neighbors among; give --words FILE")

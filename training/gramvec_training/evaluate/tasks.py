@@ -76,7 +76,9 @@ def score_families(
         score = task.open(model)
         found = score(task.texts)
         if task.texts and typos.percentages:
-            found["typos"] = {str(one): score(_misspelt(task, one, typos)) for one in typos.percentages}
+            found["typos"] = {
+                str(percentage): score(_misspelt(task, percentage, typos)) for percentage in typos.percentages
+            }
         report.setdefault(task.family, {})[task.name] = found
     return report
 
@@ -92,8 +94,10 @@ def score_similarity(sets: Sequence[SimilaritySet], model: ModelForTexts, typos:
     if typos.percentages:
         sentences = of_sentences(sets)
         report["typos"] = {
-            str(one): score_sets(misspelt_sets(sentences, one / 100, typos.known, seed=typos.seed), alike)["tasks"]
-            for one in typos.percentages
+            str(percentage): score_sets(
+                misspelt_sets(sentences, percentage / 100, typos.known, seed=typos.seed), alike
+            )["tasks"]
+            for percentage in typos.percentages
         }
     return report
 
@@ -110,9 +114,9 @@ def _tasks(families: Families) -> Iterator[_Task]:
 
 
 def _with_model(
-    score: Callable[[T, ModelForTexts, Sequence[str]], TaskReport], one: T
+    score: Callable[[T, ModelForTexts, Sequence[str]], TaskReport], scored_set: T
 ) -> Callable[[ModelForTexts], Any]:
-    return lambda model: partial(score, one, model)
+    return lambda model: partial(score, scored_set, model)
 
 
 def _misspelt(task: _Task, percentage: int, typos: Typos) -> list[str]:
@@ -120,10 +124,10 @@ def _misspelt(task: _Task, percentage: int, typos: Typos) -> list[str]:
     return [misspelt(text, percentage / 100, typos.known, rng) for text in task.texts]
 
 
-def _matching(one: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
-    found = score_matching(one, model, left=left)
+def _matching(matching_set: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
+    found = score_matching(matching_set, model, left=left)
     return {
-        "pairs": len(one.test),
+        "pairs": len(matching_set.test),
         "f1": 100 * found.f1,
         "precision": 100 * found.precision,
         "recall": 100 * found.recall,
@@ -133,21 +137,23 @@ def _matching(one: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> Ta
     }
 
 
-def _retrieval(one: RetrievalSet, model: ModelForTexts, queries: Sequence[str]) -> TaskReport:
+def _retrieval(retrieval_set: RetrievalSet, model: ModelForTexts, queries: Sequence[str]) -> TaskReport:
     return {
         "queries": len(queries),
-        f"ndcg_at_{DEPTH}": 100 * score_retrieval(replace(one, queries=list(queries)), model),
+        f"ndcg_at_{DEPTH}": 100 * score_retrieval(replace(retrieval_set, queries=list(queries)), model),
     }
 
 
-def _classification(one: ClassificationSet, model: ModelForTexts) -> Callable[[Sequence[str]], TaskReport]:
-    learned = learn_classes(one, model)
+def _classification(
+    classification_set: ClassificationSet, model: ModelForTexts
+) -> Callable[[Sequence[str]], TaskReport]:
+    learned = learn_classes(classification_set, model)
 
     def score(texts: Sequence[str]) -> TaskReport:
         found = learned(texts)
         return {
-            "texts": len(one.test),
-            "classes": len(one.classes),
+            "texts": len(classification_set.test),
+            "classes": len(classification_set.classes),
             "nearest": 100 * found.nearest,
             "centroid": None if found.centroid is None else 100 * found.centroid,
             "logistic": None if found.logistic is None else 100 * found.logistic,
@@ -156,12 +162,12 @@ def _classification(one: ClassificationSet, model: ModelForTexts) -> Callable[[S
     return score
 
 
-def _spelling(one: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
-    found = score_spelling(one, model)
+def _spelling(spelling_set: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
+    found = score_spelling(spelling_set, model)
     return {
-        "misspelt": len(one.misspelt),
-        "unseen": len(one.seen) - sum(one.seen),
-        "words": len(one.words),
+        "misspelt": len(spelling_set.misspelt),
+        "unseen": len(spelling_set.seen) - sum(spelling_set.seen),
+        "words": len(spelling_set.words),
         "found_at": _percent(found.found),
         "found_unseen_at": _percent(found.found_unseen),
     }

@@ -34,10 +34,10 @@ def verdict(measure: str, values: Sequence[Doubles], groups: Ints, score: ScoreO
     """
     size = int(groups.max(initial=-1)) + 1
     sums = np.zeros((2, values[0].shape[1], size))
-    for place, one in enumerate(values):
-        for column in range(one.shape[1]):
-            sums[place, column] = np.bincount(groups, one[:, column], size)
-    whole = [float(score(one.sum(axis=1, keepdims=True))[0]) for one in sums]
+    for place, array in enumerate(values):
+        for column in range(array.shape[1]):
+            sums[place, column] = np.bincount(groups, array[:, column], size)
+    whole = [float(score(array.sum(axis=1, keepdims=True))[0]) for array in sums]
     rng = np.random.default_rng(SEED)
     found: list[Doubles] = []
     for start in range(0, DRAWS, _TOGETHER):

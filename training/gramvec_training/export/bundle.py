@@ -139,7 +139,7 @@ def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edge
     row_of = _ngram_rows(vocabulary)
     candidates = _candidates(repeated.edges, known, 2 * reach + 1)
     orders = featurizer.spec.orders
-    rows = [sum(not row_of.keys().isdisjoint(one) for one in ngrams_by_end(edge, orders)) for edge, _ in candidates]
+    rows = [sum(not row_of.keys().isdisjoint(ngrams) for ngrams in ngrams_by_end(edge, orders)) for edge, _ in candidates]
     return ChosenChunks(chosen, _best(candidates, rows, edges))
 
 
@@ -159,7 +159,7 @@ def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tupl
             sums[index] = table[batch.ids[first:last]].sum(axis=0, dtype=np.float64)
     row_of = _ngram_rows(vocabulary)
     for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
-        rows = [row_of[one] for one in ngrams_across(edge, orders) if one in row_of]
+        rows = [row_of[ngram] for ngram in ngrams_across(edge, orders) if ngram in row_of]
         sums[index] = table[rows].sum(axis=0, dtype=np.float64)
     return memo, np.concatenate([sum_suffixes(table, suffix_rows(vocabulary)), sums])
 

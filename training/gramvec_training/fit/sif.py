@@ -48,7 +48,7 @@ def word_table(
     exact: dict[str, int] = {}
     for row, word in enumerate(words):
         composed = compose(word)
-        text = "".join(lower(one) for one in composed)
+        text = "".join(lower(character) for character in composed)
         if text:
             rows.setdefault(text, row)
             if text == composed:

@@ -65,7 +65,7 @@ class Trainer:
     def take(self, examples: Examples) -> Tensor:
         """Learn from the examples of a step; return the loss, on the device and without a gradient."""
         objective, batch, schedule = self.objective, examples.batch, self.objective.schedule
-        rows, ids, offsets = (move(one, self.device) for one in (batch.rows, batch.ids, batch.offsets))
+        rows, ids, offsets = (move(array, self.device) for array in (batch.rows, batch.ids, batch.offsets))
 
         table = self._table
         leaf = table.leaf(rows) if table else self.encoder.table.detach().index_select(0, rows)  # [u, width]
@@ -92,7 +92,9 @@ class Trainer:
 
     def values(self) -> dict[str, Tensor]:
         """Return all learned parameters by name, not copied."""
-        return {"table": self.encoder.table.detach()} | {name: one.detach() for name, one in self._dense.items()}
+        return {"table": self.encoder.table.detach()} | {
+            name: parameter.detach() for name, parameter in self._dense.items()
+        }
 
     @torch.no_grad()
     def take_values(self, values: dict[str, Tensor]) -> None:

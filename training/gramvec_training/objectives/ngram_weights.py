@@ -86,7 +86,7 @@ def _describe(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints,
     first = last - lengths
     is_digit = (letters >= _DIGITS[0]) & (letters <= _DIGITS[1])
     is_space = letters == _SPACE
-    digits, spaces, others = (_within(one, first, last) for one in (is_digit, is_space, letters >= _LETTERS))
+    digits, spaces, others = (_within(mask, first, last) for mask in (is_digit, is_space, letters >= _LETTERS))
     traits = [
         np.ones(len(first)),
         digits / lengths,
@@ -210,9 +210,9 @@ class _Adam:
         self._first, self._second, self._steps = np.zeros(size), np.zeros(size), 0
 
     def step(self, values: Doubles, gradient: Doubles) -> Doubles:
-        one, two = _MOMENTS
+        mean_decay, square_decay = _MOMENTS
         self._steps += 1
-        self._first = one * self._first + (1 - one) * gradient
-        self._second = two * self._second + (1 - two) * gradient**2
-        first, second = self._first / (1 - one**self._steps), self._second / (1 - two**self._steps)
+        self._first = mean_decay * self._first + (1 - mean_decay) * gradient
+        self._second = square_decay * self._second + (1 - square_decay) * gradient**2
+        first, second = self._first / (1 - mean_decay**self._steps), self._second / (1 - square_decay**self._steps)
         return np.asarray(values - RATE * first / (np.sqrt(second) + 1e-8))

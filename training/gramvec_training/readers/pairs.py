@@ -180,13 +180,13 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
         if why or len(values) <= max(*chosen.wanted, chosen.score):
             bad.note(number, why or too_few(values, chosen), on_bad=on_bad, remedy=PAIRS_REMEDY)
             continue
-        one, other = (values[place] for place in chosen.wanted)
-        if not one or not other:
+        left_text, right_text = (values[place] for place in chosen.wanted)
+        if not left_text or not right_text:
             bad.note(number, "an empty side", on_bad=on_bad, remedy=PAIRS_REMEDY)
             continue
         labels.append(_label(values[chosen.score], f"{near(path)} line {number}", binary=chosen.zero_is_not))
-        left.append(one)
-        right.append(other)
+        left.append(left_text)
+        right.append(right_text)
     return LabeledPairs(left, right, np.array(labels, np.float64), chosen.zero_is_not), bad
 
 

@@ -146,7 +146,10 @@ def with_teacher(config: Config, teacher: str) -> Config:
 def model_name(path: Path) -> str:
     """Return a model name made of a file's or folder's letters and digits up to the first dot."""
     stem = path.name.split(".", 1)[0].lower()
-    return "".join(one if one.isascii() and one.isalnum() else "-" for one in stem).strip("-") or "mine"
+    return (
+        "".join(character if character.isascii() and character.isalnum() else "-" for character in stem).strip("-")
+        or "mine"
+    )
 
 
 def command_line(*words: str) -> str:

@@ -100,7 +100,8 @@ class DistillationPlan(Plan):
         teacher, (texts, copies) = self._teacher, self._sizes
         return {
             "data": [
-                {"name": one.name, "license": one.license, "texts": self._counts[one.name]} for one in self.config.texts
+                {"name": source.name, "license": source.license, "texts": self._counts[source.name]}
+                for source in self.config.texts
             ],
             "spans": self._counts.get("spans", 0),
             "teacher": {

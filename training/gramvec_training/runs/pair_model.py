@@ -47,12 +47,12 @@ CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None) -> Trees:
     """Return the trees of tables; a table's pairs weigh the root of their number together, times that of its kind."""
     parts = [_drawn(table) for table in tables]
-    figures, match, weights = (np.concatenate(one) for one in zip(*parts, strict=True))
+    figures, match, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     directions = np.array(DIRECTIONS)
     if without is not None:
         figures[:, slice(*without)] = 0
     trees = fit_trees(figures, match, weights, directions)
-    if not tables[0].one:
+    if not tables[0].is_one_table:
         return trees
     return replace(trees, base=SHRUNK * trees.base, value=SHRUNK * trees.value)
 
@@ -91,7 +91,7 @@ def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_]
     figures = np.concatenate([figures, figures[both]])
     match = np.append(part > 0, np.zeros(int(both.sum()), np.bool_))
     weights = np.append(np.where(both, weights * part, weights), (weights * (1 - part))[both])
-    if table.one:
+    if table.is_one_table:
         return figures, match, weights
     # Some once more without rivals, as pairs that are given and rows of small tables have none.
     alone = np.flatnonzero(drawn.random(len(match)) < ALONE)
@@ -144,12 +144,12 @@ def figures_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> d
     """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others."""
     made: dict[str, tuple[float, float]] = {}
     for kind in ("join", "half", "changed", "small", "list", "answered list", "changed list", "small list"):
-        some = [f1_of(*one) for one in found.values() if one[0].kind == kind]
+        some = [f1_of(*scored) for scored in found.values() if scored[0].kind == kind]
         if some:
             made[f"{len(some)} of kind {kind}"] = tuple(np.mean(some, axis=0).tolist())
-    for name, one in found.items():
-        if one[0].kind in ("set", "register"):
-            made[name] = f1_of(*one)
+    for name, scored in found.items():
+        if scored[0].kind in ("set", "register"):
+            made[name] = f1_of(*scored)
     return made
 
 
@@ -176,8 +176,8 @@ def write_model(trees: Trees, path: Path) -> None:
         "trees": {
             "base": trees.base, "starts": trees.starts, "feature": trees.feature, "below": trees.below,
             "above": trees.above, "missing": trees.missing,
-            "cut": [float(f"{one:.9g}") for one in trees.cut.tolist()],
-            "value": [float(f"{one:.7g}") for one in trees.value.tolist()],
+            "cut": [float(f"{value:.9g}") for value in trees.cut.tolist()],
+            "value": [float(f"{value:.7g}") for value in trees.value.tolist()],
         },
     }  # fmt: skip
     path.write_bytes(orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
@@ -193,7 +193,7 @@ def card_of(tables: Sequence[LearningTable], *, kinds: bool) -> tuple[list[str],
         columns |= {f"without {name}": figures_of(left_out(tables, part)) for name, part in KINDS.items()}
     lines += [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     for name in figures:
-        shown = [f"{one[name][0]:.1f} ({one[name][1]:.1f})" for one in columns.values()]
+        shown = [f"{scores[name][0]:.1f} ({scores[name][1]:.1f})" for scores in columns.values()]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
     lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in calibration_of(found)]
@@ -210,8 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     tables = list(read_learning_tables(options.data))
     lines = [CARD]
-    for name, one in (("two_tables", False), ("one_table", True)):
-        some = [table for table in tables if table.one == one]
+    for name, is_one_table in (("two_tables", False), ("one_table", True)):
+        some = [table for table in tables if table.is_one_table == is_one_table]
         path = options.output / f"{name}.json"
         write_model(learn(some), path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -59,7 +59,7 @@ class PairPlan(Plan):
         assert training is not None
         self.config, self.data, self.training = config, data, training
         self.started = begin_from(config)
-        read = [_draw(begun, one, training.seed, index) for index, one in enumerate(config.data)]
+        read = [_draw(begun, data_set, training.seed, index) for index, data_set in enumerate(config.data)]
         self._drawn = [(groups, bad) for groups, bad, _ in read]
         self._held_out = join_held_out([held_out for _, _, held_out in read])
         numbers: dict[str, int] = {}
@@ -76,7 +76,8 @@ class PairPlan(Plan):
             self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
         counts = self._corpus.counts
         self._sources = [
-            _source(one, groups, numbers, counts) for one, (groups, _) in zip(config.data, self._drawn, strict=True)
+            _source(data_set, groups, numbers, counts)
+            for data_set, (groups, _) in zip(config.data, self._drawn, strict=True)
         ]
         self._mixture = Mixture(self._sources, training.seed, training.shuffle_first_epoch)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))[:PARITY_TEXTS]
@@ -96,8 +97,8 @@ class PairPlan(Plan):
         """Return the record of the data sets, the pairs and the held-out part."""
         return {
             "data": [
-                _data_record(one, groups, bad, source)
-                for one, (groups, bad), source in zip(self.config.data, self._drawn, self._sources, strict=True)
+                _data_record(data_set, groups, bad, source)
+                for data_set, (groups, bad), source in zip(self.config.data, self._drawn, self._sources, strict=True)
             ],
             **_pairs_record(history),
             **self._held_out_record(encoder),
@@ -134,31 +135,35 @@ def _pairs_record(history: History) -> dict[str, Any]:
     }
 
 
-def _draw(begun: StartedRun, one: DataSet, seed: int, index: int) -> tuple[list[Group], BadRows, HeldOut]:
+def _draw(begun: StartedRun, data_set: DataSet, seed: int, index: int) -> tuple[list[Group], BadRows, HeldOut]:
     """Return the groups of a data set that are trained on, its bad rows, and its held-out pairs."""
-    groups, bad = begun.take_rows() or read_paraphrases(begun.data / one.path, layout=one.layout, on_bad=one.bad_rows)
-    groups, held_out = split_held_out(groups, one.held_out, seed)
+    groups, bad = begun.take_rows() or read_paraphrases(
+        begun.data / data_set.path, layout=data_set.layout, on_bad=data_set.bad_rows
+    )
+    groups, held_out = split_held_out(groups, data_set.held_out, seed)
     for line in bad.notes():
         _log.warning(line)
-    if one.max_groups is not None and one.max_groups < len(groups):
+    if data_set.max_groups is not None and data_set.max_groups < len(groups):
         rng = np.random.default_rng([seed, 2**31, index])
-        groups = [groups[i] for i in np.sort(rng.permutation(len(groups))[: one.max_groups])]
+        groups = [groups[i] for i in np.sort(rng.permutation(len(groups))[: data_set.max_groups])]
     return groups, bad, held_out
 
 
-def _source(one: DataSet, groups: list[Group], numbers: dict[str, int], counts: npt.NDArray[np.int64]) -> SourceGroups:
+def _source(
+    data_set: DataSet, groups: list[Group], numbers: dict[str, int], counts: npt.NDArray[np.int64]
+) -> SourceGroups:
     known = [[numbers[text] for text in group if counts[numbers[text]]] for group in groups]
     known = [members for members in known if len(members) > 1]
     offsets = np.zeros(len(known) + 1, dtype=np.int64)
     np.cumsum([len(members) for members in known], out=offsets[1:])
     flat = np.array([number for members in known for number in members], dtype=np.int64)
-    return SourceGroups(one.name, flat, offsets, one.pairs_per_group, one.cap)
+    return SourceGroups(data_set.name, flat, offsets, data_set.pairs_per_group, data_set.cap)
 
 
-def _data_record(one: DataSet, groups: list[Group], bad: BadRows, source: SourceGroups) -> dict[str, Any]:
+def _data_record(data_set: DataSet, groups: list[Group], bad: BadRows, source: SourceGroups) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "license": one.license,
+        "name": data_set.name,
+        "license": data_set.license,
         "groups": source.groups,
         "pairs_per_epoch": source.pairs_per_epoch,
         "rows_skipped": {reason: len(lines) for reason, lines in bad.lines.items()},
@@ -179,13 +184,13 @@ class LabelPlan(Plan):
     """
 
     def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
-        config, (one,) = begun.config, begun.config.data
+        config, (data_set,) = begun.config, begun.config.data
         training = config.training
         assert training is not None
         self.config, self.data, self.training = config, begun.data, training
         self.started = begin_from(config)
-        rows, self._bad = begun.take_rows() or read_label_texts(begun.data / one.path, on_bad=one.bad_rows)
-        self._split = split = split_labels(rows, one.held_out, training.seed)
+        rows, self._bad = begun.take_rows() or read_label_texts(begun.data / data_set.path, on_bad=data_set.bad_rows)
+        self._split = split = split_labels(rows, data_set.held_out, training.seed)
         for line in self._bad.notes():
             _log.warning(line)
         texts, spec = split.train.texts, spec_of(config)
@@ -196,10 +201,10 @@ class LabelPlan(Plan):
             self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
         self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
-        self._source = _source_labels(one, split.train, self._labels, self._corpus)
-        for line in _notes(one, split):
+        self._source = _source_labels(data_set, split.train, self._labels, self._corpus)
+        for line in _notes(data_set, split):
             _log.warning(line)
-        if self.started is not None and (note := _unlike(one, split.names, self._chosen_beside, self.started)):
+        if self.started is not None and (note := _unlike(data_set, split.names, self._chosen_beside, self.started)):
             _log.warning(note)
         self._mixture = Mixture([self._source], training.seed, training.shuffle_first_epoch)
         self.texts = [texts[i] for i in sample[:PARITY_TEXTS]]
@@ -262,12 +267,12 @@ def _digest(split: LabelSplit) -> str:
     return hashlib.sha256(orjson.dumps(values)).hexdigest()
 
 
-def _notes(one: DataSet, split: LabelSplit) -> list[str]:
+def _notes(data_set: DataSet, split: LabelSplit) -> list[str]:
     """Return remarks on the labels for the user, one a line."""
     counts = np.bincount([number for labels in split.train.labels for number in labels], minlength=len(split.names))
     several = sum(len(labels) > 1 for labels in split.train.labels)
     lone = [split.names[number] for number in np.flatnonzero(counts == 1).tolist()]
-    notes, name = [], near(one.path)
+    notes, name = [], near(data_set.path)
     if lone:
         which = f"{len(lone):,} labels have" if len(lone) > 1 else "1 label has"
         shown = ", ".join([*lone[:_SHOWN], *(["..."] if len(lone) > _SHOWN else [])])
@@ -278,7 +283,7 @@ def _notes(one: DataSet, split: LabelSplit) -> list[str]:
     return notes
 
 
-def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
+def _unlike(data_set: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
     """Return a warning where texts of a label are hardly alike to the starting model, or None."""
     within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
     hardly = np.flatnonzero(within - without < _HARDLY)
@@ -289,13 +294,13 @@ def _unlike(one: DataSet, names: Sequence[str], texts: LabelTexts, started: Star
     more = ", ..." if len(worst) > _SHOWN else ""
     which = f"{len(worst):,} of {len(names):,} labels have texts" if len(worst) > 1 else "1 label has texts"
     return (
-        f"{near(one.path)}: {which} that are hardly nearer to each other than to others by the model's cosines: "
+        f"{near(data_set.path)}: {which} that are hardly nearer to each other than to others by the model's cosines: "
         f"{shown}{more}. To train on such labels costs what the model knows: divide them by what their texts "
         "are about, or learn a head on the model as it is (gramvec classify fit)."
     )
 
 
-def _source_labels(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
+def _source_labels(data_set: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
     known = corpus.counts > 0
     groups: list[list[int]] = [[] for _ in range(labels)]
     for place, own in enumerate(train.labels):
@@ -303,16 +308,18 @@ def _source_labels(one: DataSet, train: LabelTexts, labels: int, corpus: Corpus)
             groups[number].append(place)
     groups = [members for members in groups if members]
     if len({*train.classes[known].tolist()} - {-1}) < 2 or max(map(len, groups)) < 2:
-        raise InputError(f"{near(one.path)}: too few texts have a label of their own and known features; give more")
+        raise InputError(
+            f"{near(data_set.path)}: too few texts have a label of their own and known features; give more"
+        )
     offsets = np.zeros(len(groups) + 1, np.int64)
     np.cumsum([len(members) for members in groups], out=offsets[1:])
-    return LabelGroups(one.name, np.concatenate(groups).astype(np.int64), offsets, cap=one.cap)
+    return LabelGroups(data_set.name, np.concatenate(groups).astype(np.int64), offsets, cap=data_set.cap)
 
 
-def _data_record_labels(one: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
+def _data_record_labels(data_set: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "license": one.license,
+        "name": data_set.name,
+        "license": data_set.license,
         "groups": source.groups,
         "labels": len(split.names),
         "texts": len(split.train),

@@ -75,7 +75,8 @@ class SifPlan(Plan):
         """Return the record of the texts and of where the vectors come from."""
         return {
             "data": [
-                {"name": one.name, "license": one.license, "texts": self._counts[one.name]} for one in self.config.texts
+                {"name": source.name, "license": source.license, "texts": self._counts[source.name]}
+                for source in self.config.texts
             ],
             "vectors": self._origin,
             "sentences": self._sentences,
