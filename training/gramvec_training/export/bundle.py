@@ -139,7 +139,9 @@ def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edge
     row_of = _ngram_rows(vocabulary)
     candidates = _candidates(repeated.edges, known, 2 * reach + 1)
     orders = featurizer.spec.orders
-    rows = [sum(not row_of.keys().isdisjoint(ngrams) for ngrams in ngrams_by_end(edge, orders)) for edge, _ in candidates]
+    rows = [
+        sum(not row_of.keys().isdisjoint(ngrams) for ngrams in ngrams_by_end(edge, orders)) for edge, _ in candidates
+    ]
     return ChosenChunks(chosen, _best(candidates, rows, edges))
 
 
