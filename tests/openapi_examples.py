@@ -134,11 +134,11 @@ async def own_refusals(embedder: Embedder, key: str) -> dict[str, Any]:
     await keep(plain, "post /predict", {"inputs": "a"})
     await keep(plain, "get /metrics")
     await keep(plain, "post /admin/reload")
-    from gramvec.server.errors import error_value, not_reloaded, reload_under_way
+    from gramvec.server.errors import error_value, reload_failed_error, reload_running_error
 
-    found["post /admin/reload 409"] = error_value(reload_under_way())
+    found["post /admin/reload 409"] = error_value(reload_running_error())
     found["post /admin/reload 422"] = error_value(
-        not_reloaded(
+        reload_failed_error(
             "models/gramvec-en/manifest.json: missing; models/gramvec-en is not a bundle, export the model again"
         )
     )

@@ -48,7 +48,7 @@ def closing(sent: bytes) -> bytes:
 LAST = closing(NORMAL)
 
 
-class Served(NamedTuple):
+class LoadedModel(NamedTuple):
     """A process that serves: its id, and where."""
 
     process: int
@@ -56,11 +56,11 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served_model(name: str) -> Iterator[Served]:
+def served_model(name: str) -> Iterator[LoadedModel]:
     """`gramvec serve` of a shipped model, ready, and alive to the end."""
     with served_process("--model", str(MODELS / name), "--device", "cpu") as (process, port):
         until(lambda: serves(port))
-        yield Served(process.pid, RunningServer(None, port))  # type: ignore[arg-type]
+        yield LoadedModel(process.pid, RunningServer(None, port))  # type: ignore[arg-type]
         assert process.poll() is None
 
 

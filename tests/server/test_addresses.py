@@ -15,7 +15,7 @@ import pytest
 
 from conftest import ROOT
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.processes.run import listening
+from gramvec.server.processes.run import listen_at_addresses
 from gramvec.server.settings import Settings, settings_from
 from http_support import PATIENCE
 
@@ -32,7 +32,7 @@ def connects(host: str, port: int) -> bool:
 
 def families(*hosts: str) -> list[tuple[bool, bool]]:
     """For each socket of these hosts: whether it takes 127.0.0.1, and whether ::1."""
-    with listening(settings_from({"host": hosts, "port": 0})) as listeners:
+    with listen_at_addresses(settings_from({"host": hosts, "port": 0})) as listeners:
         (port,) = {listener.getsockname()[1] for listener in listeners}
         found = []
         for listener in listeners:
@@ -84,30 +84,30 @@ def test_a_system_without_ipv6_listens_on_all_addresses_of_ipv4(
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
     monkeypatch.setattr(socket, "create_server", without)
     caplog.set_level(logging.INFO, "gramvec.server")
-    with listening(Settings(host=("::",), port=0)) as listeners:
+    with listen_at_addresses(Settings(host=("::",), port=0)) as listeners:
         (listener,) = listeners
         assert listener.getsockname()[0] == "0.0.0.0"
         assert f"listening on http://0.0.0.0:{listener.getsockname()[1]} (try /docs)" in caplog.text
     with pytest.raises(GramvecError, match=r"cannot listen on ::1 port \d+: .*; choose another"):
-        listening(Settings(host=("127.0.0.1", "::1"), port=0)).__enter__()
+        listen_at_addresses(Settings(host=("127.0.0.1", "::1"), port=0)).__enter__()
 
 
 def test_a_name_is_listened_to_at_all_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second is no address of this host, as ::1 in many containers."""
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in ("127.0.0.2", "192.0.2.1")]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    with listening(Settings(host=("some.name",), port=0)) as listeners:
+    with listen_at_addresses(Settings(host=("some.name",), port=0)) as listeners:
         assert [one.getsockname()[0] for one in listeners] == ["127.0.0.2"]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found[1:])
     with pytest.raises(GramvecError, match=r"^cannot listen on some\.name port 0: Cannot assign requested address; "):
-        listening(Settings(host=("some.name",), port=0)).__enter__()
+        listen_at_addresses(Settings(host=("some.name",), port=0)).__enter__()
 
 
 def test_where_the_second_address_is_taken_the_first_is_let_go_of() -> None:
     with socket.create_server(("127.0.0.2", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(GramvecError, match=rf"^cannot listen on 127\.0\.0\.2 port {port}: Address already in use"):
-            listening(Settings(host=("127.0.0.1", "127.0.0.2"), port=port)).__enter__()
+            listen_at_addresses(Settings(host=("127.0.0.1", "127.0.0.2"), port=port)).__enter__()
         socket.create_server(("127.0.0.1", port)).close()
 
 
@@ -128,7 +128,7 @@ def test_the_image_listens_on_both() -> None:
 def test_everybody_of_this_host_may_connect_to_the_path(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        with listening(Settings(unix_socket=tmp_path / "s")):
+        with listen_at_addresses(Settings(unix_socket=tmp_path / "s")):
             assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o666
     finally:
         os.umask(before)

@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from gramvec.server.state.background import in_background
+from gramvec.server.state.background import run_in_background
 from http_support import PATIENCE, until
 
 
 def test_a_result_and_a_failure_arrive() -> None:
     async def main() -> None:
-        assert await in_background(lambda: 5, seconds=PATIENCE) == 5
-        assert await in_background(lambda: threading.current_thread().daemon)
+        assert await run_in_background(lambda: 5, seconds=PATIENCE) == 5
+        assert await run_in_background(lambda: threading.current_thread().daemon)
         with pytest.raises(ZeroDivisionError):
-            await in_background(lambda: 1 // 0)
+            await run_in_background(lambda: 1 // 0)
 
     asyncio.run(main())
 
@@ -30,7 +30,7 @@ def test_what_comes_too_late_is_unwanted(cancelled: bool) -> None:
         return "late"
 
     async def main() -> None:
-        waits = asyncio.create_task(in_background(work, seconds=None if cancelled else 0.05, unwanted=late.append))
+        waits = asyncio.create_task(run_in_background(work, seconds=None if cancelled else 0.05, unwanted=late.append))
         await asyncio.sleep(0.01)
         if cancelled:
             waits.cancel()
@@ -51,7 +51,7 @@ def test_a_result_that_is_there_when_nobody_waits_is_unwanted() -> None:
         return "there"
 
     async def main() -> None:
-        waits = asyncio.create_task(in_background(work, unwanted=late.append))
+        waits = asyncio.create_task(run_in_background(work, unwanted=late.append))
         await asyncio.sleep(0)  # begin
         assert done.wait(PATIENCE)
         waits.cancel()

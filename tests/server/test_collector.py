@@ -41,7 +41,7 @@ def test_the_process_hears_when_the_models_are_loaded(embedder: Embedder) -> Non
     seen: list[object] = []
 
     class Hearing(Process):
-        def loaded(self) -> None:
+        def on_loaded(self) -> None:
             seen.append(service.served and service.served.embedder.name)
 
     service.begin(Hearing())

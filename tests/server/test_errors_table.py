@@ -21,7 +21,7 @@ from conftest import ROOT
 from gramvec import Embedder
 from gramvec.bundle.resolve import find_bundle
 from gramvec.errors import BundleError
-from gramvec.server.errors import not_reloaded
+from gramvec.server.errors import reload_failed_error
 from gramvec.server.settings import Settings
 from gramvec.server.state import service as http_service
 from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
@@ -362,7 +362,7 @@ def test_refusals_of_single_routes_are_what_is_answered(stage: Stage, tmp_path: 
         assert option in asked[path, 404].json()["error"]
     with pytest.raises(BundleError) as caught:
         find_bundle(tmp_path)
-    told = str(not_reloaded(str(caught.value).replace(str(tmp_path), "models/gramvec-en")))
+    told = str(reload_failed_error(str(caught.value).replace(str(tmp_path), "models/gramvec-en")))
     assert example_of(document, "/admin/reload", 422)["error"] == told
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gramvec import native
 from gramvec.text import fold_rules, folding
-from gramvec.text.fold_rules import fold_character, plain, ranges_of, table
-from gramvec.text.folding import MAX_FOLDED, fold_letters, fold_texts, folds, plain_forms, readings, second_reading
+from gramvec.text.fold_rules import fold_character, plain_form, ranges_of, table
+from gramvec.text.folding import MAX_FOLDED, fold_letters, fold_texts, plain_forms, read_folds, readings, second_reading
 
 # Half of the characters from what folds, or what it folds beside.
 ODD = (
@@ -31,7 +31,7 @@ def reference(text: str) -> str:
 @given(TEXTS)
 def test_loops_and_python_fold_as_the_rules_say(text: str) -> None:
     assert fold_letters(text) == reference(text)
-    assert plain_forms(text) == "".join(map(plain, text))
+    assert plain_forms(text) == "".join(map(plain_form, text))
 
 
 @given(TEXTS)
@@ -49,7 +49,7 @@ def test_each_character_folds_alike_with_and_without_loops(monkeypatch: pytest.M
     characters = [chr(point) for point in range(0x110000)]
     fast = folding._folder("letters"), folding._folder("plain")
     for section, loop in zip(("letters", "plain"), fast, strict=True):
-        found = folds(section)
+        found = read_folds(section)
         assert [loop(one) for one in characters] == [one.translate(found) for one in characters]
     monkeypatch.setattr(native, "loops", None)
     slow = folding._folder.__wrapped__("letters")
@@ -65,7 +65,7 @@ def test_the_table_does_not_depend_on_the_version_of_unicode() -> None:
     assert table("14.0.0", newer) == fold_rules.TABLE.read_text()
     assert ranges_of([1, 2, 3, 7]) == ((1, 3), (7, 7))
     if unicodedata.unidata_version == "14.0.0":
-        assert fold_rules.unassigned() == newer
+        assert fold_rules.unassigned_ranges() == newer
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 import gramvec
 from gramvec.errors import InputError
-from gramvec.text.frames import column_of, is_missing, plain, rows_of, texts_or_empty
+from gramvec.text.frames import column_of, is_missing, rows_of, texts_or_empty, to_plain
 
 TEXTS = ["cheap flights", "low-cost air fares", ""]
 PANDAS: dict[str, dict[str, Any]] = {
@@ -121,12 +121,12 @@ def test_values_that_json_lacks() -> None:
         "whole": Decimal(3), "stamp": pandas.Timestamp("2024-01-05 06:00"), "period": pandas.Period("2024-01"),
         "delta": pandas.Timedelta(hours=30), "date": datetime.date(2024, 1, 5),
     }  # fmt: skip
-    assert orjson.loads(orjson.dumps(values, plain, orjson.OPT_SERIALIZE_NUMPY)) == {
+    assert orjson.loads(orjson.dumps(values, to_plain, orjson.OPT_SERIALIZE_NUMPY)) == {
         "na": None, "nat": None, "int": 3, "bool": True, "decimal": 1.5, "whole": 3, "stamp": "2024-01-05T06:00:00",
         "period": "2024-01", "delta": "1 days 06:00:00", "date": "2024-01-05",
     }  # fmt: skip
     with pytest.raises(TypeError, match="bytes"):
-        orjson.dumps(b"a", plain)
+        orjson.dumps(b"a", to_plain)
     assert [is_missing(one) for one in (None, math.nan, np.float32("nan"), pandas.NA, pandas.NaT, "", 0, "nan")] == [
         True, True, True, True, True, False, False, False,
     ]  # fmt: skip

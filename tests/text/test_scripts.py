@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.names import WAYS, matched, names_of, searched
 from gramvec.lexical.letters import Collection, letter_scores
-from gramvec.text.confusables import differing, look_alike, skeleton
+from gramvec.text.confusables import list_differences, look_alike, skeleton
 from gramvec.text.folding import fold_letters
 from gramvec.text.scripts import close_gaps
 
@@ -67,9 +67,11 @@ def test_letters_that_look_alike_meet_where_that_is_asked(at: int) -> None:
 
 
 def test_where_texts_that_look_alike_differ() -> None:
-    assert differing("Москва", "Москвa") == [(5, "а", "a")]
-    assert [place for place, _, _ in differing("paypal", "раураl")] == [0, 1, 2, 3, 4]
-    assert differing("modern", "modem") == differing("Москва", "МОСКВА") == differing("a", "b") == []
+    assert list_differences("Москва", "Москвa") == [(5, "а", "a")]
+    assert [place for place, _, _ in list_differences("paypal", "раураl")] == [0, 1, 2, 3, 4]
+    assert (
+        list_differences("modern", "modem") == list_differences("Москва", "МОСКВА") == list_differences("a", "b") == []
+    )
     assert not look_alike("Café", "cafe\u0301")
 
 

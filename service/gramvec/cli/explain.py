@@ -17,7 +17,7 @@ from gramvec.explain.contributions import MAX_PAIRS, TOP_K, Explanation, Feature
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import read_lines
-from gramvec.text.confusables import differing, look_alike
+from gramvec.text.confusables import list_differences, look_alike
 
 
 @click.command("explain", short_help="Show which features made a score.")
@@ -134,7 +134,7 @@ def _table(found: Explanation, by_word: bool) -> Iterator[str]:
 def _looks(source: str, target: str) -> dict[str, Any]:
     return {
         "look_alike": look_alike(source, target),
-        "confusables": [pair._asdict() for pair in differing(source, target)],
+        "confusables": [pair._asdict() for pair in list_differences(source, target)],
     }
 
 
@@ -143,7 +143,7 @@ def _look_lines(source: str, target: str) -> Iterator[str]:
         yield "the texts do not look alike in different letters"
         return
     yield "the texts look alike, but their letters differ:"
-    for place, *both in differing(source, target):
+    for place, *both in list_differences(source, target):
         yield f"  character {place + 1}: " + " and ".join(
             f"{printable(character)} {name(character, '')}".strip() for character in both
         )

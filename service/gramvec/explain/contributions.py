@@ -174,7 +174,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     raw = embedder.raw(texts)
     score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
     source_sum, target_sum = (
-        TextSum.by_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
+        TextSum.from_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
         for text, vector in zip(texts, raw.vectors, strict=True)
     )
     left, right = (

@@ -60,7 +60,7 @@ class TextSum:
         return cls(text, located, unknown, coverage, first, counts, distinct, inverse)
 
     @classmethod
-    def by_occlusion(cls, text: str, embedder: Embedder) -> TextSum:
+    def from_occlusion(cls, text: str, embedder: Embedder) -> TextSum:
         """Return the sum with each occurrence by itself, since a word elsewhere has another effect."""
         bundle = embedder.bundle
         if embedder.lexical is not None:

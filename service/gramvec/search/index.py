@@ -29,7 +29,7 @@ from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Snapshot, open_snapshot
 from gramvec.search.vectors import unit_vectors
 from gramvec.tables.batches import MISSING, named, value_at
-from gramvec.text.frames import is_missing, plain, rows_of
+from gramvec.text.frames import is_missing, rows_of, to_plain
 from gramvec.text.inputs import iterate_texts, no_text
 from gramvec.threads import ProcessLock, count_cores
 
@@ -308,6 +308,6 @@ def _line(place: int, one: object, column: str) -> bytes:
             f"record {place}: {column!r} is missing ({text}); leave the record out, or give ''", index=place
         )
     try:
-        return orjson.dumps(record, plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+        return orjson.dumps(record, to_plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError as error:
         raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error

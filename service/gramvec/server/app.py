@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gramvec import __version__
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
-from gramvec.server.model_route import ModelRoute, answer_error, no_route
+from gramvec.server.model_route import ModelRoute, answer_error, answer_no_route
 from gramvec.server.openapi import complete
 from gramvec.server.routes import (
     classify,
@@ -33,8 +33,8 @@ from gramvec.server.routes import (
     tei,
 )
 from gramvec.server.settings import Settings, settings_from_environment
-from gramvec.server.state.background import in_background
-from gramvec.server.state.models import check_aliases, check_names, open_attached
+from gramvec.server.state.background import run_in_background
+from gramvec.server.state.models import check_aliases, check_names, open_attached_files
 from gramvec.server.state.service import PROCESS, Service
 from gramvec.server.telemetry.tracing import check_tracing
 
@@ -103,7 +103,7 @@ def _service(settings: Settings | None, embedder: Embedder | Sequence[Embedder] 
         check_aliases(settings, given)
     if settings.tracing == "on":
         check_tracing()
-    return Service(settings, given, open_attached(settings, given) if given else ()), embedder is None
+    return Service(settings, given, open_attached_files(settings, given) if given else ()), embedder is None
 
 
 class Application(FastAPI):
@@ -134,7 +134,7 @@ class Application(FastAPI):
         self._service = self.state.gramvec = service
         for router in (*ROUTERS, pages.router):
             self.include_router(router)
-        self.router.default = no_route
+        self.router.default = answer_no_route
         self.add_exception_handler(GramvecError, answer_error)  # of a user's route; our routes have it anywhere
         if service.settings.cors_origins:
             self.add_middleware(
@@ -161,13 +161,13 @@ class Application(FastAPI):
         """Serve one request, or the lifespan of the application (ASGI)."""
         if scope["type"] == "lifespan":
             self.lifespan_state = scope.setdefault("state", {})
-            await super().__call__(scope, receive, self._telling_failures(send))
+            await super().__call__(scope, receive, self._shorten_failures(send))
             return
         if self.lifespan_state and "state" not in scope:
             scope["state"] = {**self.lifespan_state}
         if scope["type"] == "http" and scope["method"] == "POST":
             route = self._hot.get(scope["path"])
-            if route is not None and self._is_as_it_was_made(scope):
+            if route is not None and self._is_unchanged(scope):
                 scope["app"] = self
                 await route.answer(self._service, scope, receive, send)
                 return
@@ -183,7 +183,7 @@ class Application(FastAPI):
             self._plain_stack = stack
         return stack
 
-    def _is_as_it_was_made(self, scope: Scope) -> bool:
+    def _is_unchanged(self, scope: Scope) -> bool:
         """Return True unless a user has added anything that the request of a hot route would pass."""
         stack, routes = self._plain_stack, self.router.routes
         return (
@@ -201,16 +201,16 @@ class Application(FastAPI):
             self._completed = document
         return document
 
-    def _telling_failures(self, send: Send) -> Send:
+    def _shorten_failures(self, send: Send) -> Send:
         """Return `send` for a lifespan; that the models cannot be loaded is one sentence instead of a traceback."""
 
-        async def told(message: Message) -> None:
+        async def send_shortened(message: Message) -> None:
             failure = self._service.failure
             if message["type"] == "lifespan.startup.failed" and failure is not None:
                 message = {**message, "message": failure}
             await send(message)
 
-        return told
+        return send_shortened
 
 
 def _origins_of_any_port(origins: Sequence[str]) -> str | None:
@@ -249,6 +249,6 @@ def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
             await service.close()
             if service.spans is not None:
                 with suppress(TimeoutError):
-                    await in_background(service.spans.close, seconds=LAST_SPANS_SECONDS)
+                    await run_in_background(service.spans.close, seconds=LAST_SPANS_SECONDS)
 
     return lifespan

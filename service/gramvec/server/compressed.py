@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
-from gramvec.server.errors import HttpError, too_large_body
+from gramvec.server.errors import HttpError, large_body_error
 
 # Window bits that zlib takes for a gzip header; a deflate body is zlib's, or, as some clients send it, raw.
 _GZIP, _ZLIB, _RAW = 31, 15, -15
@@ -50,7 +50,7 @@ def _inflate(raw: bytes, name: str, bits: int, limit: int, reserve: Callable[[in
                 break
             size += len(part)
             if size > limit:
-                raise too_large_body(limit)
+                raise large_body_error(limit)
             reserve(len(part))
             parts.append(part)
     except zlib.error as error:

@@ -150,20 +150,20 @@ def from_gramvec(error: GramvecError) -> HttpError:
         return HttpError(429, "overloaded", str(error), {"Retry-After": str(seconds)})
     if isinstance(error, BackendError):
         return HttpError(424, "backend", str(error))
-    return unhealthy(str(error))
+    return unhealthy_error(str(error))
 
 
-def unhealthy(message: str) -> HttpError:
+def unhealthy_error(message: str) -> HttpError:
     """Return the 503 for a service that takes no requests."""
     return HttpError(503, "unhealthy", message, {"Retry-After": "1"})
 
 
-def too_large(sentence: str) -> HttpError:
+def too_large_error(sentence: str) -> HttpError:
     """Return the 413 for more of something than one request may have."""
     return HttpError(413, "too_large", sentence)
 
 
-def too_large_body(limit: int) -> HttpError:
+def large_body_error(limit: int) -> HttpError:
     """Return the 413 for a body over `limit` bytes; the connection is closed after it."""
     return HttpError(
         413,
@@ -173,23 +173,23 @@ def too_large_body(limit: int) -> HttpError:
     )
 
 
-def reload_under_way() -> HttpError:
+def reload_running_error() -> HttpError:
     """Return the 409 for a reload while another one runs."""
     return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
 
 
-def not_reloaded(reason: str) -> HttpError:
+def reload_failed_error(reason: str) -> HttpError:
     """Return the 422 for files that cannot be served."""
     return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
 
 
-def unknown_route(path: str) -> HttpError:
+def unknown_route_error(path: str) -> HttpError:
     """Return the 404 for a path without a route."""
     message = f"there is no route {shorten(path)}; /docs lists those that exist"
     return HttpError(404, "not_found", message, code="unknown_url")
 
 
-def wrong_method(path: str, method: str, allowed: str) -> HttpError:
+def wrong_method_error(path: str, method: str, allowed: str) -> HttpError:
     """Return the 405 for a path that takes only the methods in `allowed`."""
     return HttpError(
         405, "not_found", f"{shorten(path)} does not take {method}; use {allowed}", headers={"Allow": allowed}

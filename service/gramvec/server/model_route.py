@@ -28,7 +28,14 @@ from starlette.websockets import WebSocketClose
 
 from gramvec.errors import GramvecError
 from gramvec.server.batching.queue import ClientGone
-from gramvec.server.errors import HttpError, path_of, reason_of, unhealthy, unknown_route, wrong_method
+from gramvec.server.errors import (
+    HttpError,
+    path_of,
+    reason_of,
+    unhealthy_error,
+    unknown_route_error,
+    wrong_method_error,
+)
 from gramvec.server.recording import log_request, record_span
 from gramvec.server.request import Document, Request
 from gramvec.server.responses import Response, error_response
@@ -49,7 +56,9 @@ def service_of(scope: Scope) -> Service:
     service = getattr(scope["app"].state, "gramvec", None)
     if isinstance(service, Service):
         return service
-    raise unhealthy("the lifespan of this application has not run, so no model is loaded; run it around the requests")
+    raise unhealthy_error(
+        "the lifespan of this application has not run, so no model is loaded; run it around the requests"
+    )
 
 
 class ModelRoute(APIRoute):
@@ -112,9 +121,9 @@ class ModelRoute(APIRoute):
         try:
             request.check(needs_key=self.needs_key)
             document = await self.read(request)
-            response = await self.endpoint(request, request.checked(document, self.schema(document.value)))
+            response = await self.endpoint(request, request.validate(document, self.schema(document.value)))
         except (HttpError, GramvecError) as error:
-            response = request.refused(error)
+            response = request.refuse(error)
         await request.respond(response)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -137,10 +146,10 @@ class ModelRoute(APIRoute):
         if scope["method"] not in methods:
             # What is open is open to readers.
             needs_key = self.needs_key or scope["method"] not in ("GET", "HEAD")
-            await finish(request, refuse(request, _wrong_method(scope), needs_key=needs_key))
+            await finish(request, refuse(request, _wrong_method_error(scope), needs_key=needs_key))
             return
         handlers, of_statuses = scope.get(HANDLERS, ({}, {}))
-        scope[HANDLERS] = {**handlers, **_missing(handlers)}, of_statuses
+        scope[HANDLERS] = {**handlers, **_missing_handlers(handlers)}, of_statuses
         await finish(request, super().handle(scope, request.receive, request.send_described))
 
     def get_route_handler(self) -> Callable[[BaseRequest], Coroutine[Any, Any, BaseResponse]]:
@@ -156,7 +165,7 @@ class ModelRoute(APIRoute):
             if self.body is not None:
                 document = await self.read(request)
                 if document.cut_at is not None:
-                    request.checked(document, self.schema(document.value))
+                    request.validate(document, self.schema(document.value))
                 request.note_ignored(document.value, self.schema(document.value))
                 request.give_json(document.value)
             return await solve(request)
@@ -192,7 +201,7 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
             raise
         # The grace time is over: the server cancels what a stalled client still holds open.
         if not request.started:
-            await request.respond(request.refused(unhealthy(service.last_words)))
+            await request.respond(request.refuse(unhealthy_error(service.stop_reason)))
     except HttpError as error:
         # The application has a handler for it.
         request.status, request.reason = error.status, reason_of(error, stopping=service.stopping)
@@ -208,7 +217,7 @@ async def finish(request: Request, answering: Coroutine[Any, Any, None]) -> None
             request.status = 500
             raise
         else:
-            await request.respond(request.refused(BUG))
+            await request.respond(request.refuse(BUG))
             request.reason = None
     finally:
         request.release()
@@ -248,12 +257,12 @@ async def refuse(request: Request, error: HttpError, *, needs_key: bool) -> None
     except (HttpError, GramvecError) as earlier:
         first = earlier
     handlers, of_statuses = request.scope.get(HANDLERS, ({}, {}))
-    if isinstance(first, HttpError) and (first.status in of_statuses or HttpError not in _missing(handlers)):
+    if isinstance(first, HttpError) and (first.status in of_statuses or HttpError not in _missing_handlers(handlers)):
         raise first
-    await request.respond(request.refused(first))
+    await request.respond(request.refuse(first))
 
 
-async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
+async def answer_no_route(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request for a path that has no route (ASGI).
 
     Clients that join an address and a path leave slashes: //embed and /embed/ are /embed.
@@ -261,7 +270,7 @@ async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         await WebSocketClose()(scope, receive, send)
         return
-    path = _with_plain_slashes(scope["path"])
+    path = _drop_empty_parts(scope["path"])
     if path != scope["path"]:
         plain = {**scope, "path": path, "raw_path": None}
         routes = scope["app"].router.routes
@@ -269,7 +278,7 @@ async def no_route(scope: Scope, receive: Receive, send: Send) -> None:
             await scope["app"].router(plain, receive, send)
             return
     request = Request(service_of(scope), scope, receive, send)
-    await finish(request, refuse(request, unknown_route(scope["path"]), needs_key=True))
+    await finish(request, refuse(request, unknown_route_error(scope["path"]), needs_key=True))
 
 
 async def answer_error(given: BaseRequest, error: Exception) -> BaseResponse:
@@ -278,17 +287,17 @@ async def answer_error(given: BaseRequest, error: Exception) -> BaseResponse:
     if isinstance(error, RequestValidationError):
         if request is None:
             return await request_validation_exception_handler(given, error)
-        error = _invalid(given.scope["route"], request, error)
+        error = _validation_error(given.scope["route"], request, error)
     assert isinstance(error, HttpError | GramvecError)
-    return error_response(error, given.scope["path"]) if request is None else request.refused(error)
+    return error_response(error, given.scope["path"]) if request is None else request.refuse(error)
 
 
-def _invalid(route: ModelRoute, request: Request, error: RequestValidationError) -> HttpError:
+def _validation_error(route: ModelRoute, request: Request, error: RequestValidationError) -> HttpError:
     """Return the 422 for what FastAPI has found wrong with a request."""
     first = error.errors()[0]
     if first["loc"][0] == "body" and route.body is not None:
         try:
-            request.checked(Document(error.body), route.schema(error.body))
+            request.validate(Document(error.body), route.schema(error.body))
         except HttpError as refusal:
             return refusal
     return HttpError(422, "validation", f"{path_of(first['loc'])}: {first['msg']}", param=path_of(first["loc"]))
@@ -298,14 +307,14 @@ def _invalid(route: ModelRoute, request: Request, error: RequestValidationError)
 _DEFAULTS = {HTTPException: http_exception_handler, RequestValidationError: request_validation_exception_handler}
 
 
-def _missing(handlers: Mapping[Any, Any]) -> dict[Any, Any]:
+def _missing_handlers(handlers: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return handlers of the errors that an application handles in no way of its own."""
     theirs = {kind for kind, handler in handlers.items() if handler not in (_DEFAULTS.get(kind), answer_error)}
     kinds = (HttpError, GramvecError, RequestValidationError)
     return {kind: answer_error for kind in kinds if not theirs.intersection(kind.__mro__)}
 
 
-def _with_plain_slashes(path: str) -> str:
+def _drop_empty_parts(path: str) -> str:
     """Return a path without empty parts."""
     return "/" + "/".join(part for part in path.split("/") if part)
 
@@ -321,6 +330,6 @@ def _allow_header(scope: Scope) -> str:
     return ", ".join(allowed)
 
 
-def _wrong_method(scope: Scope) -> HttpError:
+def _wrong_method_error(scope: Scope) -> HttpError:
     """Return the 405 for a path that has routes, all of other methods."""
-    return wrong_method(scope["path"], scope["method"], _allow_header(scope))
+    return wrong_method_error(scope["path"], scope["method"], _allow_header(scope))

@@ -65,7 +65,7 @@ class Limits(NamedTuple):
     send_seconds: float = 60.0
 
 
-class Refused(HttpError):
+class Refusal(HttpError):
     """A request that is answered without the application; the connection is closed afterwards.
 
     Args:
@@ -87,14 +87,14 @@ class Refused(HttpError):
         return b"\r\n".join([first, *(b"%b: %b" % header for header in headers), b"", *refusal.parts])
 
 
-def not_http() -> Refused:
+def non_http_refusal() -> Refusal:
     """Return the refusal of bytes that are not HTTP/1.1."""
-    return Refused(400, "the request is not HTTP/1.1; send it again over another connection")
+    return Refusal(400, "the request is not HTTP/1.1; send it again over another connection")
 
 
-def too_large_head(limit: int) -> Refused:
+def large_head_refusal(limit: int) -> Refusal:
     """Return the refusal of a head of too many bytes."""
-    return Refused(431, f"the request line and headers are larger than the limit of {limit} bytes; send less in them")
+    return Refusal(431, f"the request line and headers are larger than the limit of {limit} bytes; send less in them")
 
 
 class Guard:
@@ -157,7 +157,7 @@ class GuardedTransport:
         self.raw = transport
         self.write = transport.write
         self.get_extra_info = transport.get_extra_info
-        self.close = connection.part
+        self.close = connection.close_own_side
         self.resume_reading = connection.read_on
         self._paused = False
         self.parted = False
@@ -199,7 +199,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._heard = self._since = self._unsent_since = self.loop.time()
         self._body_bytes = 0
         self._unsent = 0  # bytes of answers, at the last look
-        self._in_head = self._in_body = self._is_offer = self._deaf = self._scheduled = False
+        self._in_head = self._in_body = self._is_offer = self._ignores_input = self._scheduled = False
         self._head_bytes = 0  # of an unfinished head, in whole pieces
         self._left = 0  # bytes of a body whose length is known
         self._content = 0  # bytes of all bodies, and of the lines that each of their chunks needs
@@ -209,7 +209,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._held = 0  # bytes that the guard counts
         self._running: RequestResponseCycle | None = None
         self._last: RequestResponseCycle | None = None  # whose answer closes the connection, because of a drain
-        self._refusal: Refused | None = None  # after the answers that are due
+        self._refusal: Refusal | None = None  # after the answers that are due
         self._checked: tuple[str, Headers] | None = None
         self._length = self._size = 0  # of the body that the checked headers announce, and of these themselves
 
@@ -221,16 +221,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self.guard.watch(self)
         limit = self.guard.limits.connections
         if len(self.guard.members) > 2 * limit:
-            self._deaf = True
+            self._ignores_input = True
             transport.abort()
         elif len(self.guard.members) > limit:
             sentence = "the service has as many connections as it takes; try again later, or use one for many requests"
-            self._refuse(Refused(503, sentence, error_type="unhealthy", retry=1))
+            self._refuse(Refusal(503, sentence, error_type="unhealthy", retry=1))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything, and wake those who wait for the client."""
         self.guard.members.discard(self)
-        self._deaf, self._ahead = True, b""
+        self._ignores_input, self._ahead = True, b""
         self._count_held(0)
         self.pipeline.clear()
         self.transport.parted = True
@@ -268,27 +268,27 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unsent, self._unsent_since = unsent, now
         if unsent and now - self._unsent_since > limits.send_seconds:
             self.transport.raw.abort()
-        elif self._deaf or self.transport.is_closing():
+        elif self._ignores_input or self.transport.is_closing():
             pass
         elif self._ahead or self.flow.read_paused or (self.in_flight and not self._in_body):
             self._since = self._heard = now  # the server caused the delay
         elif self._in_body:
             limit = limits.body_seconds
             if now - self._heard > limit or now - self._since > limit + self._body_bytes / MIN_RATE:
-                self._refuse(Refused(408, f"the body did not arrive within {limit:g} s or so; send it again, faster"))
+                self._refuse(Refusal(408, f"the body did not arrive within {limit:g} s or so; send it again, faster"))
         elif self._in_head:
             limit = limits.header_seconds
             if now - self._since > limit:
-                self._refuse(Refused(408, f"the headers did not arrive within {limit:g} s; send the request again"))
+                self._refuse(Refusal(408, f"the headers did not arrive within {limit:g} s; send the request again"))
         elif now - self._since > KEEP_ALIVE_SECONDS:
-            self.part(may_send=True)
+            self.close_own_side(may_send=True)
 
     # Reading
 
     def data_received(self, data: bytes) -> None:
         """Parse what has arrived, or keep it for later."""
         self._heard = self.loop.time()
-        if self._deaf:
+        if self._ignores_input:
             return
         if self._ahead:
             self._ahead += data
@@ -307,7 +307,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _read_kept(self) -> None:
         self._scheduled = False
-        if not (self._deaf or self.flow.read_paused):
+        if not (self._ignores_input or self.flow.read_paused):
             data, self._ahead = self._ahead, b""
             self._feed(data)
             self._count_unread()
@@ -318,9 +318,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Count the bytes of this connection that belong to no request yet, and refuse more than all may hold."""
         self._count_held(max(0, len(self._ahead) + self._head_bytes * self._in_head - UNCOUNTED_BYTES))
         max_bytes = self.guard.limits.unread_bytes
-        if self._held and self.guard.unread_bytes > max_bytes and not self._deaf:
+        if self._held and self.guard.unread_bytes > max_bytes and not self._ignores_input:
             sentence = f"unfinished heads and requests sent ahead hold more than {max_bytes} bytes; try again later"
-            self._refuse(Refused(503, sentence, error_type="unhealthy", retry=1))
+            self._refuse(Refusal(503, sentence, error_type="unhealthy", retry=1))
 
     def _count_held(self, size: int) -> None:
         self.guard.unread_bytes += size - self._held
@@ -329,7 +329,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _feed(self, data: bytes) -> None:
         """Parse as much as is due now, and keep the rest."""
         at, size = 0, len(data)
-        while at < size and not self._deaf:
+        while at < size and not self._ignores_input:
             if self.pipeline or self.flow.read_paused:
                 self._ahead = data[at:]
                 self.flow.pause_reading()
@@ -341,26 +341,26 @@ class LimitedProtocol(HttpToolsProtocol):
             try:
                 self.parser.feed_data(piece)
             except httptools.HttpParserUpgrade as offer:
-                data = self._without_offer() + data[at + offer.args[0] :]
+                data = self._drop_offer() + data[at + offer.args[0] :]
                 at, size = 0, len(data)
                 continue
             except httptools.HttpParserError as error:
                 reason = error.__context__
-                self._refuse(reason if isinstance(reason, Refused) else not_http())
+                self._refuse(reason if isinstance(reason, Refusal) else non_http_refusal())
                 return
             at = end
             if self._in_head:
                 self._head_bytes += len(piece) if was_in_head else 0
                 if self._head_bytes > self.guard.limits.header_bytes:
-                    self._refuse(too_large_head(self.guard.limits.header_bytes))
+                    self._refuse(large_head_refusal(self.guard.limits.header_bytes))
             elif self._in_body and not self._left:  # in chunks; what came before them in this piece counts, too
                 self._framing_bytes += len(piece) - (self._content - content)
                 max_bytes = self.guard.limits.framing_bytes
                 if self._framing_bytes > max_bytes:
                     sentence = f"the chunks' extensions and trailer are larger than the limit of {max_bytes} bytes"
-                    self._refuse(Refused(431, f"{sentence}; leave them out"))
+                    self._refuse(Refusal(431, f"{sentence}; leave them out"))
 
-    def _without_offer(self) -> bytes:
+    def _drop_offer(self) -> bytes:
         """Return the head without its offer of another protocol, and read it with a new parser.
 
         A server may ignore the offer (RFC 9110, 7.8); llhttp would take what follows for the other protocol.
@@ -387,14 +387,14 @@ class LimitedProtocol(HttpToolsProtocol):
         if parser.should_upgrade():
             if parser.get_method() == b"CONNECT":
                 sentence = "CONNECT asks for a tunnel, and this is no proxy; use one of the methods that /docs lists"
-                raise Refused(400, sentence)
+                raise Refusal(400, sentence)
             self._is_offer = True
             return
         if self._checked is None or self._checked != (version, headers):
             self._length = self._check(version, headers)
             self._checked = version, headers
         if self._size + len(self.url) > self.guard.limits.header_bytes:
-            raise too_large_head(self.guard.limits.header_bytes)
+            raise large_head_refusal(self.guard.limits.header_bytes)
         if self.url[:1] != b"/" and httptools.parse_url(self.url).path is None:
             self.url = b"/"  # "http://host" has none
         before = self.cycle
@@ -413,31 +413,31 @@ class LimitedProtocol(HttpToolsProtocol):
         if version == "1.0":
             self.expect_100_continue = False
         elif version != "1.1":
-            raise not_http()
+            raise non_http_refusal()
         elif b"host" not in known:
-            raise Refused(400, "the request has no Host header, which HTTP/1.1 wants; send one")
+            raise Refusal(400, "the request has no Host header, which HTTP/1.1 wants; send one")
         if b"transfer-encoding" in known:
             # RFC 9112, 6.1: no other coding is known here, and two lengths of a body are one too many.
             if known[b"transfer-encoding"].lower() != b"chunked" or b"content-length" in known:
-                raise Refused(400, "the body's transfer-encoding is not chunked alone; send the body as it is")
+                raise Refusal(400, "the body's transfer-encoding is not chunked alone; send the body as it is")
             return 0
         length = known.get(b"content-length", b"0")
         if len(length) > MAX_LENGTH_DIGITS or not length.isdigit():
-            raise not_http()
+            raise non_http_refusal()
         return int(length)
 
     def _index_headers(self, headers: Headers) -> dict[bytes, bytes]:
         """Return the headers by name. Raises Refused for too many or too long ones, and for two that may come once."""
         limits = self.guard.limits
         if len(headers) > limits.header_lines:
-            raise Refused(431, f"the request has more than {limits.header_lines} header lines; send fewer")
+            raise Refusal(431, f"the request has more than {limits.header_lines} header lines; send fewer")
         self._size = sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
         known = dict(headers)
         if len(known) < len(headers):
             names = [name for name, _ in headers]
             for name in SINGLE:
                 if names.count(name) > 1:
-                    raise Refused(400, f"the request has more than one header named {name.decode()}; send one")
+                    raise Refusal(400, f"the request has more than one header named {name.decode()}; send one")
         return known
 
     def on_chunk_header(self) -> None:
@@ -454,7 +454,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if cycle.response_complete:
             self._discarded += size
             if self._discarded > MAX_DISCARDED_BYTES:
-                self.part()
+                self.close_own_side()
             return
         cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
@@ -492,17 +492,17 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.in_flight:
             self.cycle.keep_alive = False
         else:
-            self.part()
+            self.close_own_side()
 
-    def _refuse(self, refusal: Refused) -> None:
+    def _refuse(self, refusal: Refusal) -> None:
         """Read no more of this connection. Requests that have arrived are answered first."""
-        self._deaf, self._ahead = True, b""
+        self._ignores_input, self._ahead = True, b""
         cycle, begun = self._running, False
         if self._in_body and self.pipeline and self.pipeline[0][0] is self.cycle:
             self.pipeline.popleft()
         elif self._in_body and cycle is self.cycle and cycle is not None:
             if cycle.response_complete:
-                self.part()
+                self.close_own_side()
                 return
             if cycle.response_started:
                 cycle.keep_alive = False
@@ -514,14 +514,14 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self._send_refusal(refusal, begun=begun)
 
-    def _send_refusal(self, refusal: Refused, *, begun: bool) -> None:
+    def _send_refusal(self, refusal: Refusal, *, begun: bool) -> None:
         self._in_body = True  # whatever the client still sends is dropped
         request_id = new_request_id()
         self.guard.count_refused(refusal.status, begun=begun, request_id=request_id)
         self.transport.write(refusal.answer(getattr(self, "url", b""), request_id))
-        self.part()
+        self.close_own_side()
 
-    def part(self, *, may_send: bool = False) -> None:
+    def close_own_side(self, *, may_send: bool = False) -> None:
         """Close our side now, and the connection after a while where the client is still sending (RFC 9112, 9.6).
 
         What it sends until it hears of the end would otherwise reset the connection, and lose the answer.
@@ -531,7 +531,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         raw = self.transport.raw
         sends = may_send or self._in_body or self._ahead or self.pipeline
-        self._deaf, self._ahead = True, b""
+        self._ignores_input, self._ahead = True, b""
         self.pipeline.clear()
         if self.transport.parted or raw.is_closing():
             return

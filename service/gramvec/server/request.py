@@ -22,13 +22,20 @@ from gramvec.errors import GramvecError, InputError
 from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.compressed import unpack
-from gramvec.server.errors import HttpError, check_content_type, from_validation, reason_of, too_large, too_large_body
+from gramvec.server.errors import (
+    HttpError,
+    check_content_type,
+    from_validation,
+    large_body_error,
+    reason_of,
+    too_large_error,
+)
 from gramvec.server.next_message import NextMessage
 from gramvec.server.request_ids import new_request_id
 from gramvec.server.responses import Headers, Response, error_response, list_paths
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
-from gramvec.server.state.models import Served
+from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.metrics import CLIENT_GONE, UNKNOWN_ROUTE
 
@@ -113,7 +120,7 @@ class Request(BaseRequest):
         if 4 < len(length) <= 20 and length.isdigit():
             size = int(length)
             if size > self._limit:
-                raise too_large_body(self._limit)
+                raise large_body_error(self._limit)
             self.reserve(size)
 
     # Memory
@@ -140,7 +147,7 @@ class Request(BaseRequest):
             self._received += len(message.get("body", b""))
             self._body_complete = not message.get("more_body", False)
             if self._received > self._limit:
-                raise too_large_body(self._limit)
+                raise large_body_error(self._limit)
             self.reserve(self._received - self._reserved)
         else:
             self._body_complete = True
@@ -192,7 +199,7 @@ class Request(BaseRequest):
         """Have `json` return this value of the body, which was read already."""
         self._json = value
 
-    def checked(self, document: Document, schema: type[SomeBody]) -> SomeBody:
+    def validate(self, document: Document, schema: type[SomeBody]) -> SomeBody:
         """Return the document as a body of this schema.
 
         Raises:
@@ -210,7 +217,7 @@ class Request(BaseRequest):
             if document.cut_at is None:
                 self.note_ignored(document.value, schema)
                 return body
-        raise too_large(f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request")
+        raise too_large_error(f"the body holds more than {document.cut_at} JSON values; send fewer texts in a request")
 
     def note_ignored(self, value: Any, schema: type[Body]) -> None:
         """Name the fields of a body that its schema does not have, in a header and in a line of the log."""
@@ -226,7 +233,7 @@ class Request(BaseRequest):
         """Return the number of characters of the texts. Raises HttpError 413 for more than `limit`."""
         characters = sum(map(len, texts))
         if characters > limit:
-            raise too_large(
+            raise too_large_error(
                 f"{characters} characters are more than the limit of {limit} in one request; send fewer texts"
             )
         return characters
@@ -235,11 +242,11 @@ class Request(BaseRequest):
         """Raise HttpError 413 for more texts than one request may have."""
         limit = self.service.settings.max_texts
         if texts > limit:
-            raise too_large(f"{texts} texts are more than the limit of {limit} in one request")
+            raise too_large_error(f"{texts} texts are more than the limit of {limit} in one request")
 
     # The model
 
-    def model(self, name: str | None, *, nominal: bool = False) -> Served:
+    def model(self, name: str | None, *, nominal: bool = False) -> LoadedModel:
         """Return the model of this name or alias, None for the default. Raises HttpError 404.
 
         Args:
@@ -257,7 +264,7 @@ class Request(BaseRequest):
                 return default
         return service.admit(name)
 
-    def dimensions(self, served: Served, given: int | None) -> int | None:
+    def dimensions(self, served: LoadedModel, given: int | None) -> int | None:
         """Return the number of components of this request: as it says, else by the setting, None for all."""
         if given is not None or self.service.settings.dimensions is None:
             return given
@@ -265,7 +272,7 @@ class Request(BaseRequest):
 
     def prepare(
         self,
-        served: Served,
+        served: LoadedModel,
         texts: list[str],
         path: Callable[[int], str],
         *,
@@ -294,7 +301,7 @@ class Request(BaseRequest):
             raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
 
     async def embed(
-        self, served: Served, texts: Sequence[str], path: Callable[[int], str] | None = None
+        self, served: LoadedModel, texts: Sequence[str], path: Callable[[int], str] | None = None
     ) -> RawEmbeddings:
         """Return the embeddings of prepared texts, and note what they cost.
 
@@ -316,9 +323,9 @@ class Request(BaseRequest):
         embeddings = found.embeddings
         if path is None or embeddings.feature_counts.all():
             return embeddings
-        return self._without_empty(embeddings, path)
+        return self._treat_empty(embeddings, path)
 
-    def _without_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
+    def _treat_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
         """Do with texts of which nothing is known as the setting says."""
         empty = np.flatnonzero(embeddings.feature_counts == 0)
         places = list_paths([path(index) for index in empty.tolist()])
@@ -339,7 +346,7 @@ class Request(BaseRequest):
         """Admit work of this kind and cost. Raises Overloaded, see `WorkQueue`."""
         return self.service.work_queue(kind).admit(cost, self.has_gone)
 
-    def count_job(self, job: Job, served: Served, texts: Sequence[str] = ()) -> None:
+    def count_job(self, job: Job, served: LoadedModel, texts: Sequence[str] = ()) -> None:
         """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""
         if texts:
             self.timings = Timings(len(texts), sum(map(len, texts)))
@@ -356,7 +363,7 @@ class Request(BaseRequest):
 
     # The response
 
-    def refused(self, error: HttpError | GramvecError) -> Response:
+    def refuse(self, error: HttpError | GramvecError) -> Response:
         """Return the response for an error, and note the reason. What was computed until then does not count."""
         self.reason = reason_of(error, stopping=self.service.stopping)
         self.timings, self.label, self.answered, self.notes = NO_TIMINGS, b"", 0.0, []

@@ -94,7 +94,7 @@ def to_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-async def in_pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> list[bytes]:
+async def encode_in_pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> list[bytes]:
     """Return the encoded rows, each of `columns` numbers, in one piece or more."""
     if len(rows) * columns <= PIECE_NUMBERS:
         return [encode(rows)]
@@ -106,7 +106,7 @@ async def in_pieces(rows: Any, columns: int, encode: Callable[[Any], bytes]) -> 
     return pieces
 
 
-def as_list(pieces: list[bytes]) -> Sequence[Buffer]:
+def join_as_list(pieces: list[bytes]) -> Sequence[Buffer]:
     """Return pieces that are JSON lists as the parts of one list.
 
     They are not joined: copies of megabytes cost more than additional writes.
@@ -122,7 +122,7 @@ def as_list(pieces: list[bytes]) -> Sequence[Buffer]:
 
 async def rows_as_json(rows: Sequence[Any] | NDArray[Any], columns: int) -> Sequence[Buffer]:
     """Return a JSON list of rows of `columns` numbers each (1 for plain numbers)."""
-    return as_list(await in_pieces(rows, columns, to_json))
+    return join_as_list(await encode_in_pieces(rows, columns, to_json))
 
 
 def little_endian(rows: Array) -> Array:

@@ -103,25 +103,25 @@ def _not_json(reason: str) -> HttpError:
     return HttpError(400, "validation", f"the body is not JSON in UTF-8: {reason}")
 
 
-def _in_lower_case(value: Any) -> Any:
+def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
 # The Hugging Face client sends capitals, as Text Embeddings Inference takes them; generated clients must not see both.
 Direction = Annotated[
     Literal["left", "right"] | None,
-    BeforeValidator(_in_lower_case),
+    BeforeValidator(_lower),
     Field(description="The end at which a long text is cut."),
 ]
 RequestedModel = Annotated[str | None, Field(description="Name of a served model; null for the default.")]
 
 
-def _whole(value: Any) -> Any:
+def _to_whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 # JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
-WHOLE = BeforeValidator(_whole)
+WHOLE = BeforeValidator(_to_whole)
 PositiveWhole = Annotated[int, Field(ge=1), WHOLE]
 Dimensions = Annotated[
     PositiveWhole | None,

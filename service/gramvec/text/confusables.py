@@ -48,7 +48,7 @@ def look_alike(source: str, target: str) -> bool:
     return fold_letters(source) != fold_letters(target) and skeleton(source) == skeleton(target)
 
 
-def differing(source: str, target: str) -> list[LookAlike]:
+def list_differences(source: str, target: str) -> list[LookAlike]:
     """Return where two texts that look alike differ; nothing where they do not, or where their lengths differ."""
     source_text, target_text = compose(source), compose(target)
     if not look_alike(source, target) or len(source_text) != len(target_text):

@@ -70,11 +70,11 @@ def fold_character(character: str) -> str:
     found, before = character, ""
     while found != before:
         before = found
-        found = "".join(map(_once, found))
+        found = "".join(map(_fold_once, found))
     return unicodedata.normalize("NFC", found)
 
 
-def _once(character: str) -> str:
+def _fold_once(character: str) -> str:
     if character in IGNORABLE or character in MARKS:
         return ""
     if character in CHOSEN:
@@ -100,7 +100,7 @@ def _once(character: str) -> str:
     return name[1].lower() if name else character.casefold()
 
 
-def plain(character: str) -> str:
+def plain_form(character: str) -> str:
     """Return the plain form of a character that only looks different: of full width, a ligature, curly, invisible."""
     if character in IGNORABLE:
         return ""
@@ -123,15 +123,15 @@ def ranges_of(points: Iterable[int]) -> Ranges:
     return tuple((first, last) for first, last in found)
 
 
-def table(version: str, unassigned: Ranges) -> str:
+def table(version: str, unassigned_ranges: Ranges) -> str:
     """Return the table of a version of Unicode, whose unassigned code points are given.
 
     A line is a code point and what it folds to, in hexadecimal, or a range of those that fold to nothing.
     """
-    newer = {point for first, last in unassigned for point in range(first, last + 1)}
+    newer = {point for first, last in unassigned_ranges for point in range(first, last + 1)}
     lines = [f"# Unicode {version}; written by python -m gramvec.text.fold_rules, not by hand", "[unassigned]"]
-    lines += map(_format_points, unassigned)
-    rules: tuple[Callable[[str], str], ...] = (fold_character, plain)
+    lines += map(_format_points, unassigned_ranges)
+    rules: tuple[Callable[[str], str], ...] = (fold_character, plain_form)
     for section, rule in zip(SECTIONS[1:], rules, strict=True):
         found = {
             point: rule(chr(point)) for point in range(CODE_POINTS) if point not in newer or chr(point) in IGNORABLE
@@ -147,7 +147,7 @@ def _format_points(both: tuple[int, int]) -> str:
     return "-".join(f"{point:04X}" for point in both)
 
 
-def unassigned() -> Ranges:
+def unassigned_ranges() -> Ranges:
     """Return the code points that this Python's Unicode assigns no character, in ranges."""
     return ranges_of(point for point in range(CODE_POINTS) if unicodedata.category(chr(point)) == "Cn")
 
@@ -160,7 +160,7 @@ def main() -> None:
         version = head.split(";")[0].removeprefix("# Unicode ")
         lines = rest.partition("\n[")[0].splitlines()
         newer = tuple((int(first, 16), int(last, 16)) for first, last in (line.split("-") for line in lines))
-    TABLE.write_text(table(version, unassigned() if newer is None else newer))
+    TABLE.write_text(table(version, unassigned_ranges() if newer is None else newer))
 
 
 if __name__ == "__main__":

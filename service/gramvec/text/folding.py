@@ -76,7 +76,7 @@ def read_plain(text: str) -> str:
     return compose(plain_forms(text))
 
 
-def folds(section: str) -> Mapping[int, str]:
+def read_folds(section: str) -> Mapping[int, str]:
     """Return what the characters become that a section of the table changes, "letters" or "plain", by code point."""
     lines = TABLE.read_text(encoding="ascii").partition(f"\n[{section}]\n")[2].partition("\n[")[0].splitlines()
     found: dict[int, str] = {}
@@ -92,7 +92,7 @@ def folds(section: str) -> Mapping[int, str]:
 
 @lru_cache(maxsize=2)
 def _folder(section: str) -> Callable[[str], str]:
-    found = folds(section)
+    found = read_folds(section)
     loops: Any = native.loops
     if loops is None:
         return lambda text: text.translate(found)

@@ -151,7 +151,7 @@ def _or_none(value: Any) -> Any:
     return None if is_missing(value) else value
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return what JSON has for a value that it lacks; the `default` of orjson.dumps.
 
     Dates and times are texts by ISO 8601, decimals numbers, items of numpy are Python's, what is missing is None.

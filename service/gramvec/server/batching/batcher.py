@@ -18,7 +18,15 @@ import numpy as np
 
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded, OverloadReason
-from gramvec.server.batching.queue import Batch, ClientGone, RequestQueue, Slice, Throughput, Waiting, stays
+from gramvec.server.batching.queue import (
+    Batch,
+    ClientGone,
+    RequestQueue,
+    Slice,
+    Throughput,
+    WaitingRequest,
+    has_not_gone,
+)
 from gramvec.threads import ThreadPool
 
 log = logging.getLogger("gramvec.server.batching")
@@ -30,7 +38,7 @@ CALL_SECONDS = 0.010
 LOOP_SECONDS = 0.004
 QUEUE_CHARACTERS = 64 * 2**20
 # Requests past their deadline are looked for this many times in its length, and whenever a batch is taken.
-LOOKS_A_DEADLINE = 8
+CHECKS_A_DEADLINE = 8
 
 
 class Model(Protocol):
@@ -135,7 +143,7 @@ class Batcher:
         self._throughput = Throughput()
         self._adapt()
         self._flush_due = False
-        self._look_due = False
+        self._expiry_is_due = False
         self._call: asyncio.Future[BatchResult] | None = None
         self._call_cost = 0
         # The time at which the model was last free to take work.
@@ -187,7 +195,9 @@ class Batcher:
             return 0.0
         return max(0.0, self._call_cost * self.pace_seconds - (time.perf_counter() - self._free_since))
 
-    def submit(self, texts: Sequence[str], has_gone: Callable[[], bool] = stays) -> asyncio.Future[EmbeddedRequest]:
+    def submit(
+        self, texts: Sequence[str], has_gone: Callable[[], bool] = has_not_gone
+    ) -> asyncio.Future[EmbeddedRequest]:
         """Queue one request of prepared texts and return the future of its result; cancel it to withdraw the request.
 
         The future fails with `BackendError` when the model fails on this request, and with `ClientGone` when its client
@@ -214,12 +224,14 @@ class Batcher:
         loop = asyncio.get_running_loop()
         now = time.perf_counter()
         turn_cost = min(cost, self._turn_cost)
-        request = Waiting(texts, loop.create_future(), now, characters, characters, cost, turn_cost, has_gone=has_gone)
+        request = WaitingRequest(
+            texts, loop.create_future(), now, characters, characters, cost, turn_cost, has_gone=has_gone
+        )
         if not queue.texts and self._call is None:
             self._free_since = now
         queue.join(request)
         if self._call is not None:
-            self._look_soon(loop)
+            self._expire_soon(loop)
         else:
             self._idle.clear()
             self._flush_soon(loop)
@@ -227,7 +239,7 @@ class Batcher:
 
     def _adapt(self) -> None:
         # The most work of a batch, and the most that may wait, without a batch under way, before the deadline.
-        self._turn_cost = self._throughput.affordable(self._call_seconds)
+        self._turn_cost = self._throughput.count_affordable(self._call_seconds)
         self._patience_cost = inf if self._deadline_seconds is None else self._deadline_seconds / self.pace_seconds
 
     def _no_room(self, texts: int, characters: int) -> Overloaded:
@@ -252,23 +264,23 @@ class Batcher:
                 reason="deadline",
             )
 
-    def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _expire_soon(self, loop: asyncio.AbstractEventLoop) -> None:
         # A request waits longer than its turn of the loop only behind a batch on the worker thread.
-        if self._deadline_seconds is not None and not self._look_due and self._queue and self._call is not None:
-            self._look_due = True
-            loop.call_later(self._deadline_seconds / LOOKS_A_DEADLINE, self._look, loop)
+        if self._deadline_seconds is not None and not self._expiry_is_due and self._queue and self._call is not None:
+            self._expiry_is_due = True
+            loop.call_later(self._deadline_seconds / CHECKS_A_DEADLINE, self._expire, loop)
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._look_due = False
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._expiry_is_due = False
         self._queue.visit(partial(self._drop_if_late, time.perf_counter()))
-        self._look_soon(loop)
+        self._expire_soon(loop)
 
-    def _drop_if_unwanted(self, now: float, request: Waiting) -> None:
+    def _drop_if_unwanted(self, now: float, request: WaitingRequest) -> None:
         if not request.future.done() and request.has_gone():
             request.future.set_exception(ClientGone())
         self._drop_if_late(now, request)
 
-    def _drop_if_late(self, now: float, request: Waiting) -> None:
+    def _drop_if_late(self, now: float, request: WaitingRequest) -> None:
         # A request that was begun is finished: the work already done for it is not thrown away.
         if self._deadline_seconds is None or request.taken or request.future.done():
             return
@@ -297,11 +309,11 @@ class Batcher:
         self._flush_due = False
         now = time.perf_counter()
         batch = self._queue.take(self._turn_cost, now, partial(self._drop_if_unwanted, now))
-        if batch is not None and batch.cost > self._throughput.affordable(self._loop_seconds):
+        if batch is not None and batch.cost > self._throughput.count_affordable(self._loop_seconds):
             self._call_cost = batch.cost
             self._call = loop.run_in_executor(self._worker, execute, self._model, batch)
             self._call.add_done_callback(partial(self._finish, loop, batch))
-            self._look_soon(loop)
+            self._expire_soon(loop)
             return
         if batch is not None:
             self._deliver(batch, execute(self._model, batch))

@@ -23,7 +23,7 @@ FIRST_COST_SECONDS = 0.3e-6
 # The share of the past that the measured cost keeps at each batch, and the least work that is measured: a smaller batch
 # is mostly overhead, which a larger one does not have more of.
 MEMORY = 0.9
-TEACHING_COST = 512
+MIN_MEASURED_COST = 512
 
 
 # A client that has waited for less is not asked for: it has hardly gone, and to ask costs 2 us.
@@ -34,13 +34,13 @@ class ClientGone(Exception):
     """The client of a request has gone, so nothing more is computed for it."""
 
 
-def stays() -> bool:
+def has_not_gone() -> bool:
     """Return False: the client has not gone."""
     return False
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class WaitingRequest:
     """Queued request: its texts, the future of its result, and the part that still waits.
 
     Attributes:
@@ -60,13 +60,13 @@ class Waiting:
     taken: int = 0
     seconds: float = 0.0
     parts: Sequence[RawEmbeddings] = ()
-    has_gone: Callable[[], bool] = stays
+    has_gone: Callable[[], bool] = has_not_gone
 
 
 class Slice(NamedTuple):
     """The part of a request that is in one batch."""
 
-    request: Waiting
+    request: WaitingRequest
     start: int
     stop: int
 
@@ -98,7 +98,7 @@ class RequestQueue:
 
     def __init__(self, long_text_factor: int) -> None:
         self._long_text_factor = long_text_factor
-        self._queue: deque[Waiting] = deque()
+        self._queue: deque[WaitingRequest] = deque()
         self.texts = 0
         self.characters = 0
         self.cost = 0
@@ -118,7 +118,7 @@ class RequestQueue:
             return sum(map(self._cost, texts))
         return TEXT_COST * len(texts) + characters
 
-    def join(self, request: Waiting) -> None:
+    def join(self, request: WaitingRequest) -> None:
         """Put a request at the end."""
         self._queue.append(request)
         self.texts += len(request.texts)
@@ -126,7 +126,7 @@ class RequestQueue:
         self.cost += request.waiting_cost
         self.turns_cost += request.turn_cost
 
-    def visit(self, at: Callable[[Waiting], None]) -> None:
+    def visit(self, at: Callable[[WaitingRequest], None]) -> None:
         """Visit every request, and drop those whose futures are done after it."""
         for _ in range(len(self._queue)):
             request = self._queue.popleft()
@@ -136,7 +136,7 @@ class RequestQueue:
             else:
                 self._queue.append(request)
 
-    def take(self, limit: int, now: float, drop: Callable[[Waiting], None]) -> Batch | None:
+    def take(self, limit: int, now: float, drop: Callable[[WaitingRequest], None]) -> Batch | None:
         """Return the next batch, of about `limit` characters of work or one longer text; None when nothing waits.
 
         `drop` is called with each request that has waited for some time at `now`, before it is taken. A request whose
@@ -168,7 +168,7 @@ class RequestQueue:
                 continue
             if slices and request.waiting_cost <= limit:
                 break
-            stop, price, more = self._fitting(request, limit - cost, at_least=0 if slices else 1)
+            stop, price, more = self._fit(request, limit - cost, at_least=0 if slices else 1)
             if stop > request.taken:
                 slices.append(Slice(request, request.taken, stop))
                 cost += price
@@ -184,14 +184,14 @@ class RequestQueue:
     def _cost(self, text: str) -> int:
         return TEXT_COST + len(text) * (self._long_text_factor if len(text) > LONG_TEXT else 1)
 
-    def _fitting(self, request: Waiting, room: int, *, at_least: int) -> tuple[int, int, int]:
+    def _fit(self, request: WaitingRequest, room: int, *, at_least: int) -> tuple[int, int, int]:
         """Return the end of the waiting texts that fit, their cost and their characters."""
         texts = request.texts[request.taken : request.taken + room // TEXT_COST + 1]
         costs = list(takewhile(room.__ge__, accumulate(map(self._cost, texts)))) or [self._cost(texts[0])][:at_least]
         stop = len(costs)
         return request.taken + stop, costs[-1] if costs else 0, sum(map(len, texts[:stop]))
 
-    def _take_all(self, request: Waiting) -> None:
+    def _take_all(self, request: WaitingRequest) -> None:
         end = len(request.texts)
         self.texts -= end - request.taken
         self.characters -= request.waiting_characters
@@ -200,7 +200,7 @@ class RequestQueue:
         request.taken = end
         request.waiting_characters = request.waiting_cost = request.turn_cost = 0
 
-    def _take(self, request: Waiting, stop: int, characters: int, cost: int) -> None:
+    def _take(self, request: WaitingRequest, stop: int, characters: int, cost: int) -> None:
         self.texts -= stop - request.taken
         self.characters -= characters
         self.cost -= cost
@@ -224,18 +224,18 @@ class Throughput:
         taught: characters of work that stand for the past at the start.
     """
 
-    def __init__(self, taught: int = TEACHING_COST) -> None:
+    def __init__(self, taught: int = MIN_MEASURED_COST) -> None:
         self._cost = float(taught)
         self._seconds = self._passed = taught * FIRST_COST_SECONDS
         self.cost_seconds = self.pace_seconds = FIRST_COST_SECONDS
 
-    def affordable(self, seconds: float) -> int:
+    def count_affordable(self, seconds: float) -> int:
         """Return the characters of work that the model does in this time."""
         return round(seconds / self.cost_seconds)
 
     def learn(self, cost: int, seconds: float, passed: float) -> None:
         """Note a batch of this cost: its own seconds, and those since the model was free for it."""
-        if cost >= TEACHING_COST:
+        if cost >= MIN_MEASURED_COST:
             self._cost = self._cost * MEMORY + cost
             self._seconds = self._seconds * MEMORY + seconds
             self._passed = self._passed * MEMORY + max(passed, seconds)

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
-from gramvec.server.batching.queue import TEACHING_COST, ClientGone, Throughput, stays
+from gramvec.server.batching.queue import MIN_MEASURED_COST, ClientGone, Throughput, has_not_gone
 from gramvec.threads import ThreadPool
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class WorkQueue:
         return self._present <= 1
 
     @contextmanager
-    def admit(self, cost: int, has_gone: Callable[[], bool] = stays) -> Iterator[Job]:
+    def admit(self, cost: int, has_gone: Callable[[], bool] = has_not_gone) -> Iterator[Job]:
         """Admit a request whose work costs about as much as so many characters of a model's.
 
         Before each piece of work `has_gone` is asked whether its client has.
@@ -191,8 +191,8 @@ class WorkQueue:
         """Note that a piece of a job, of this cost, took so many seconds."""
         job.left -= cost
         self._cost -= cost
-        if cost >= TEACHING_COST or seconds >= MIN_SECONDS:
-            self._throughput.learn(max(cost, TEACHING_COST), seconds, seconds)
+        if cost >= MIN_MEASURED_COST or seconds >= MIN_SECONDS:
+            self._throughput.learn(max(cost, MIN_MEASURED_COST), seconds, seconds)
 
     def check_deadline(self, waited: float) -> None:
         """Raise Overloaded if a request was admitted longer ago than the deadline."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from gramvec.errors import GramvecError
 from gramvec.server.app import Application, create_app
 from gramvec.server.processes.server import BACKLOG, STOP_SIGNALS, Server, WorkerServer
-from gramvec.server.processes.supervisor import signals_blocked, supervise
+from gramvec.server.processes.supervisor import block_signals, supervise
 from gramvec.server.processes.tls import tls_options
 from gramvec.server.settings import Settings, warn_of_unknown_variables
 from gramvec.server.state.models import check_there
@@ -50,7 +50,7 @@ def serve(settings: Settings) -> None:
     if settings.tracing == "on":
         check_tracing()
     allow_descriptors(settings.max_connections)
-    with signals_blocked(), listening(settings) as listeners:
+    with block_signals(), listen_at_addresses(settings) as listeners:
         try:
             if settings.workers > 1 and settings.device == "auto":
                 settings = settings.model_copy(update={"device": "cpu"})
@@ -90,7 +90,7 @@ def allow_descriptors(connections: int) -> None:
 
 
 @contextmanager
-def listening(settings: Settings) -> Iterator[list[socket.socket]]:
+def listen_at_addresses(settings: Settings) -> Iterator[list[socket.socket]]:
     """Listen at the addresses of the settings, and log them; port 0 lets the system choose one, for all of them.
 
     The path of a Unix socket goes when the block ends, in the process that has made it.
@@ -100,10 +100,10 @@ def listening(settings: Settings) -> Iterator[list[socket.socket]]:
     """
     with ExitStack() as held:
         if settings.unix_socket is not None:
-            listeners = [held.enter_context(_at_path(settings.unix_socket))]
+            listeners = [held.enter_context(_listen_at_path(settings.unix_socket))]
             log.info("listening on %s", settings.unix_socket)
         else:
-            listeners = _at_hosts(settings.host, settings.port, held)
+            listeners = _listen_at_hosts(settings.host, settings.port, held)
             scheme = "http" if settings.tls_certificate is None else "https"
             for listener in listeners:
                 address, number = listener.getsockname()[:2]
@@ -112,24 +112,24 @@ def listening(settings: Settings) -> Iterator[list[socket.socket]]:
         yield listeners
 
 
-def _unavailable(asked: object, error: OSError) -> GramvecError:
+def _address_error(asked: object, error: OSError) -> GramvecError:
     # `create_server` adds the address to the system's words.
     why = (error.strerror or str(error)).partition(" (while")[0]
     return GramvecError(f"cannot listen on {asked}: {why}; choose another")
 
 
-def _at_hosts(hosts: Sequence[str], port: int, held: ExitStack) -> list[socket.socket]:
+def _listen_at_hosts(hosts: Sequence[str], port: int, held: ExitStack) -> list[socket.socket]:
     """Listen at the same port of every host. Raises GramvecError."""
     # The address of all hosts takes IPv4, too, but where an address of IPv4 has a socket of its own.
     with_ipv4 = not any(_is_ipv4(host) for host in hosts)
     listeners: list[socket.socket] = []
     for host in hosts:
         try:
-            for listener in _at_host(host, port, with_ipv4=with_ipv4):
+            for listener in _listen_at_host(host, port, with_ipv4=with_ipv4):
                 listeners.append(held.enter_context(listener))
                 port = listener.getsockname()[1]
         except OSError as error:
-            raise _unavailable(f"{host} port {port}", error) from error
+            raise _address_error(f"{host} port {port}", error) from error
     return listeners
 
 
@@ -139,7 +139,7 @@ def _is_ipv4(host: str) -> bool:
     return False
 
 
-def _at_host(host: str, port: int, *, with_ipv4: bool) -> Iterator[socket.socket]:
+def _listen_at_host(host: str, port: int, *, with_ipv4: bool) -> Iterator[socket.socket]:
     """Listen at every address of a host that this system has. Raises OSError where it has none, or one is taken."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     addresses = dict.fromkeys((family, address[0]) for family, *_, address in found)
@@ -162,7 +162,7 @@ def _at_host(host: str, port: int, *, with_ipv4: bool) -> Iterator[socket.socket
 
 
 @contextmanager
-def _at_path(path: Path) -> Iterator[socket.socket]:
+def _listen_at_path(path: Path) -> Iterator[socket.socket]:
     """Listen at a path of this host; raises GramvecError.
 
     As TCP's addresses, it takes everybody of this host who can reach it: a proxy is mostly another user.
@@ -171,7 +171,7 @@ def _at_path(path: Path) -> Iterator[socket.socket]:
         listener = _bind(path)
         made = os.getpid(), path.lstat().st_ino
     except OSError as error:
-        raise _unavailable(path, error) from error
+        raise _address_error(path, error) from error
     try:
         with listener:
             yield listener

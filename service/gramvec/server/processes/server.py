@@ -21,7 +21,7 @@ import uvicorn
 
 from gramvec.errors import InputError
 from gramvec.server.app import Application
-from gramvec.server.errors import HttpError, not_reloaded
+from gramvec.server.errors import HttpError, reload_failed_error
 from gramvec.server.processes.tls import new_context, tls_options
 from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
@@ -161,11 +161,11 @@ class Server(uvicorn.Server, Process):
         """The open connections."""
         return self._guard.members
 
-    def loaded(self) -> None:
+    def on_loaded(self) -> None:
         """Keep what is alive now from the garbage collector."""
         settle()
 
-    def failed(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Leave."""
         self.stop()
 
@@ -178,15 +178,15 @@ class Server(uvicorn.Server, Process):
         self._service.drain()
         if self.loop is not None:
             with suppress(RuntimeError):  # the loop has ended
-                self.loop.call_soon_threadsafe(self._begin_to_leave)
+                self.loop.call_soon_threadsafe(self._request_stop)
 
-    def _begin_to_leave(self) -> None:
+    def _request_stop(self) -> None:
         # A second time somebody does not want to wait.
         self.force_exit, self.should_exit = self.should_exit, True
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the loop; the caller blocks them until then (see `signals_blocked`), and none is lost."""
+        """Leave signals to the loop; the caller blocks them until then (see `block_signals`), and none is lost."""
         yield
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -194,7 +194,7 @@ class Server(uvicorn.Server, Process):
         if threading.current_thread() is threading.main_thread():
             for number in STOP_SIGNALS:
                 loop.add_signal_handler(number, self.stop)
-            loop.add_signal_handler(signal.SIGHUP, self._hang_up)
+            loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
 
     def on_ready(self) -> None:
@@ -230,7 +230,7 @@ class Server(uvicorn.Server, Process):
                 context = new_context(self._service.settings)
             except InputError as error:
                 log.error("not reloaded, the old certificate stays: %s", error)
-                raise not_reloaded(str(error)) from None
+                raise reload_failed_error(str(error)) from None
             await self._listen_with(context)
         return await self._service.renew()
 
@@ -249,14 +249,14 @@ class Server(uvicorn.Server, Process):
         """Reload the certificate and the models. Raises HttpError, see `Service.renew`."""
         return await self._reload_here()
 
-    def _hang_up(self) -> None:
+    def _on_hangup(self) -> None:
         if self._reload is None or self._reload.done():
-            self._reload = asyncio.create_task(self._reload_at_hang_up())
+            self._reload = asyncio.create_task(self._reload_on_hangup())
         else:
             # The folders may have changed since the reload under way has read them.
             self._reload_again = True
 
-    async def _reload_at_hang_up(self) -> None:
+    async def _reload_on_hangup(self) -> None:
         again = True
         while again:
             self._reload_again = self.reload_refused = False
@@ -306,10 +306,10 @@ class Server(uvicorn.Server, Process):
 
     async def _close_listeners(self) -> None:
         """Accept what has connected, and nothing else."""
-        doors: list[socket.socket] = []
+        listeners_at_stop: list[socket.socket] = []
         with suppress(OSError):  # this process may have no more files open
             for listener in self._sockets:
-                doors.append(listener.dup())
+                listeners_at_stop.append(listener.dup())
                 shut(listener)
         for server in self.servers:
             server.close()
@@ -318,17 +318,17 @@ class Server(uvicorn.Server, Process):
         for pause in (TURN_SECONDS, HANDSHAKE_SECONDS):
             # uvloop closes its descriptors in a later turn, and a client's last packet may be on its way.
             await asyncio.sleep(pause)
-            for door in doors:
-                await self._take_last(door)
-        for door in doors:
-            door.close()
+            for listener in listeners_at_stop:
+                await self._accept_pending(listener)
+        for listener in listeners_at_stop:
+            listener.close()
 
-    async def _take_last(self, door: socket.socket) -> None:
+    async def _accept_pending(self, listener: socket.socket) -> None:
         taken: list[socket.socket] = []
         with suppress(OSError):  # there are no more, or no more descriptors
-            door.setblocking(False)
+            listener.setblocking(False)
             while True:
-                taken.append(door.accept()[0])
+                taken.append(listener.accept()[0])
         loop, context = asyncio.get_running_loop(), self.config.ssl
         for connection in taken:
             connection.setblocking(False)
@@ -378,7 +378,7 @@ class WorkerServer(Server):
         self._supervisor_pid = os.getppid()
         self._ready = False
 
-    def failed(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Leave it to the lifespan, which fails and ends the process."""
         log.error(reason)
 
@@ -416,7 +416,7 @@ class WorkerServer(Server):
         try:
             while self._supervisor.poll():
                 if self._supervisor.recv() == RELOAD:
-                    self._hang_up()
+                    self._on_hangup()
                 else:
                     self._supervisor.send(self._condition)
         except (EOFError, OSError):

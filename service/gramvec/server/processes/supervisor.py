@@ -209,7 +209,7 @@ class Supervisor(Multiprocess):
 
     def _start(self, number: int, deaths: int = 0) -> Worker:
         worker = Worker(self._work, number, self.sockets, deaths)
-        with signals_blocked():  # the worker lets them in, once it handles them
+        with block_signals():  # the worker lets them in, once it handles them
             worker.start()
         return worker
 
@@ -267,7 +267,7 @@ def supervise(work: WorkerMain, settings: Settings, listeners: list[socket.socke
 
 
 @contextmanager
-def signals_blocked() -> Iterator[None]:
+def block_signals() -> Iterator[None]:
     """Keep the signals that stop or reload pending until their handlers are set."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS | {signal.SIGHUP})
     try:

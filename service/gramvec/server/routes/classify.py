@@ -8,14 +8,14 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.embed.vectors import Vectors
-from gramvec.server.errors import too_large
+from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, list_paths, to_json
 from gramvec.server.schemas import Direction, LenientBody, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
-from gramvec.server.state.models import Attached
+from gramvec.server.state.models import AttachedFile
 from gramvec.text.top_k import top_k_of_rows
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
@@ -27,10 +27,10 @@ MAX_ENTRIES = 200_000
 
 
 def _kind(value: Any) -> str:
-    return "@lists" if isinstance(value, list) and value and isinstance(value[0], list) else _one(value)
+    return "@lists" if isinstance(value, list) and value and isinstance(value[0], list) else _tag_of(value)
 
 
-def _one(value: Any) -> str:
+def _tag_of(value: Any) -> str:
     return "@many" if isinstance(value, list) else "@one"
 
 
@@ -65,7 +65,7 @@ class PredictRequest(OneOrManyBody, LenientBody):
     truncation_direction: Direction = "right"
 
     @property
-    def alone(self) -> bool:
+    def is_single(self) -> bool:
         """True for one text, whose labels come without a list around them."""
         return isinstance(self.inputs, str)
 
@@ -111,27 +111,31 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
     parameters = body.parameters or PredictParameters()
     shown = min(body.top_k or parameters.top_k or labels, labels)
     if len(given) * labels > MAX_SCORES and len(given) > 1:
-        raise too_large(f"{len(given)} texts with {labels} labels are over {MAX_SCORES} scores; send fewer texts")
+        raise too_large_error(f"{len(given)} texts with {labels} labels are over {MAX_SCORES} scores; send fewer texts")
     if len(given) * shown > MAX_ENTRIES:
-        raise too_large(f"{len(given)} texts with {shown} labels are over {MAX_ENTRIES}; ask for fewer with top_k")
+        raise too_large_error(
+            f"{len(given)} texts with {shown} labels are over {MAX_ENTRIES}; ask for fewer with top_k"
+        )
     served = service.admit(served_head.model)
     texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     work = served_head.held.work(texts)
     if len(texts) > 1 and work > MAX_WORK:
-        raise too_large(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
+        raise too_large_error(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
     ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
     request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
     # A score is a character of work, and so are 200 products.
     with request.admit("predictions", len(given) * (labels + 3 * shown) + work // 200) as job:
         embeddings = await request.embed(served, texts)
         units = embeddings.units
-        encoded, unknown = await job.run(lambda: _predict(served_head, texts, units, shown, body.alone))
+        encoded, unknown = await job.run(lambda: _predict(served_head, texts, units, shown, body.is_single))
     request.count_job(job, served)
     headers = [(b"x-unknown-inputs", list_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], headers=headers)
 
 
-def _predict(served: Attached, texts: list[str], units: Vectors, shown: int, alone: bool) -> tuple[bytes, list[int]]:
+def _predict(
+    served: AttachedFile, texts: list[str], units: Vectors, shown: int, alone: bool
+) -> tuple[bytes, list[int]]:
     head = served.held
     scores = head.predict(texts, units)
     order, best = top_k_of_rows(scores, shown)

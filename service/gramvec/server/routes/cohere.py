@@ -12,7 +12,7 @@ from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, base64_of_each, to_json
-from gramvec.server.routes.embed import finishing
+from gramvec.server.routes.embed import make_finisher
 from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Dimensions, LenientBody, RequestedModel, Texts
 from gramvec.server.state.memory_budget import NUMBER_BYTES
@@ -127,6 +127,6 @@ async def _respond(request: Request, body: CohereRequest, version: int) -> Respo
 
 def _rows(embeddings: RawEmbeddings, kind: EmbeddingType, dimensions: int | None) -> Any:
     precision: VectorPrecision = "float32" if kind in ("float", "base64") else cast(VectorPrecision, kind)
-    vectors, finished = finishing(embeddings, True, dimensions, precision)
+    vectors, finished = make_finisher(embeddings, True, dimensions, precision)
     rows = finished(vectors)
     return [row.decode() for row in base64_of_each(rows)] if kind == "base64" else rows

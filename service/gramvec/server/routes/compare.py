@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MAX_PAIRS, TOP_K, explain
-from gramvec.server.errors import too_large
+from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
 from gramvec.server.request import Request
@@ -20,8 +20,8 @@ from gramvec.server.responses import (
     ENTRY_NUMBERS,
     Headers,
     Response,
-    as_list,
-    in_pieces,
+    encode_in_pieces,
+    join_as_list,
     list_paths,
     rows_as_json,
     to_json,
@@ -95,7 +95,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
             matrix = await job.run(compute)
     if isinstance(matrix, Best):
         columns = ENTRY_NUMBERS * matrix.scores.shape[1]
-        return Response(as_list(await in_pieces(matrix, columns, Best.to_json)), headers=headers)
+        return Response(join_as_list(await encode_in_pieces(matrix, columns, Best.to_json)), headers=headers)
     if isinstance(inputs, LeftAndRight):
         return Response(await rows_as_json(matrix, n_right), headers=headers)
     return Response(await rows_as_json(matrix[0], 1), headers=headers)
@@ -225,11 +225,11 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
     n_left, n_right = len(body.left), len(body.right)
     top = min(body.top or CANDIDATES, n_right)
     if n_left * n_right > MAX_MATCH_PAIRS:
-        raise too_large(
+        raise too_large_error(
             f"{n_left} left and {n_right} right texts are more than {MAX_MATCH_PAIRS} pairs; send fewer texts"
         )
     if n_left * top > MAX_MATCHES:
-        raise too_large(f"{n_left} left texts with top {top} are more than {MAX_MATCHES} matches; ask for fewer")
+        raise too_large_error(f"{n_left} left texts with top {top} are more than {MAX_MATCHES} matches; ask for fewer")
     request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
     with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:

@@ -21,9 +21,9 @@ from gramvec.server.responses import (
     JSON,
     PIECE_NUMBERS,
     Response,
-    as_list,
     base64_of_each,
-    in_pieces,
+    encode_in_pieces,
+    join_as_list,
     list_paths,
     little_endian,
     to_json,
@@ -80,20 +80,20 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
     request.reserve(len(texts) * width * NUMBER_BYTES)
     embeddings = await request.embed(served, texts, body.path)
-    vectors, finished = finishing(embeddings.of_columns(columns), normalize, dimensions, body.precision)
+    vectors, finished = make_finisher(embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.sent.get(b"accept", b"*/*")
     media_type = JSON if accept == b"*/*" else choose_media_type(accept.decode("latin-1"))
     if media_type == JSON and vectors.size <= PIECE_NUMBERS:
         return Response([orjson.dumps(finished(vectors), option=orjson.OPT_SERIALIZE_NUMPY)])
     encode = ENCODERS[media_type]
-    pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece)))
+    pieces = await encode_in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece)))
     if media_type == JSON:
-        return Response(as_list(pieces))
+        return Response(join_as_list(pieces))
     first = finished(vectors[:1])
     shape = (len(vectors), first.shape[1])
     headers = [(b"x-shape", b"%d,%d" % shape), (b"x-dtype", first.dtype.name.encode())]
     if media_type == BASE64:
-        return Response(as_list(pieces), BASE64, headers)
+        return Response(join_as_list(pieces), BASE64, headers)
     if media_type == NPY:
         pieces.insert(0, _npy_header(shape, first.dtype))
     return Response(pieces, media_type, headers)
@@ -112,7 +112,7 @@ async def embed_or_compare(request: Request, body: EmbedRequest | SimilarityRequ
     return await (embed_texts(request, body) if isinstance(body, EmbedRequest) else compare_texts(request, body))
 
 
-def finishing(
+def make_finisher(
     embeddings: RawEmbeddings, normalize: bool, dimensions: int | None, precision: VectorPrecision | None = None
 ) -> tuple[Vectors, Callable[[Vectors], Array]]:
     """Return vectors float32[n, d] and a function that normalizes, truncates and quantizes a slice of them.
@@ -229,7 +229,7 @@ async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
     empty = [body.path(index) for index, row in enumerate(found) if row == 0]
     if empty:
         request.notes.append((b"x-empty-inputs", list_paths(empty)))
-    return Response(as_list(encoded))
+    return Response(join_as_list(encoded))
 
 
 def _encode_rows(embedder: SparseEmbedder, texts: list[str]) -> tuple[list[bytes], list[int]]:

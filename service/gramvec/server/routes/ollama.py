@@ -13,11 +13,11 @@ from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
-from gramvec.server.routes.embed import finishing
+from gramvec.server.routes.embed import make_finisher
 from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyTexts, Truncate
 from gramvec.server.state.memory_budget import NUMBER_BYTES
-from gramvec.server.state.models import Served
+from gramvec.server.state.models import LoadedModel
 
 # Ollama's clients add this tag to a name that has none.
 TAG = ":latest"
@@ -97,7 +97,7 @@ async def create_ollama_embeddings(request: Request, body: OllamaRequest) -> Res
     check_dimensions(dimensions, served.embedder.dimension)
     texts = request.prepare(served, texts, body.path, truncate=body.truncate)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    vectors, finished = finishing(await request.embed(served, texts, body.path), True, dimensions)
+    vectors, finished = make_finisher(await request.embed(served, texts, body.path), True, dimensions)
     words = await count_words(texts)
     value = {
         "model": body.model,
@@ -116,7 +116,7 @@ async def create_ollama_embedding(request: Request, body: OllamaPrompt) -> Respo
     dimensions = request.dimensions(served, None)
     texts = request.prepare(served, [body.prompt], lambda index: "prompt", truncate=True)
     embeddings = await request.embed(served, texts, lambda index: "prompt")
-    vectors, finished = finishing(embeddings, True, dimensions)
+    vectors, finished = make_finisher(embeddings, True, dimensions)
     return Response([to_json({"embedding": finished(vectors)[0]})])
 
 
@@ -150,7 +150,7 @@ async def report_ollama_version(request: Request) -> Response:
     return Response([to_json({"version": __version__})])
 
 
-def _describe(name: str, served: Served) -> dict[str, Any]:
+def _describe(name: str, served: LoadedModel) -> dict[str, Any]:
     embedder = served.embedder
     details = {
         "format": "gramvec",

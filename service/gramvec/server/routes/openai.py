@@ -15,12 +15,12 @@ from gramvec.server.errors import HttpError, OpenAIErrorBody
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import Response, as_list, base64_of_each, in_pieces, to_json
-from gramvec.server.routes.embed import finishing
+from gramvec.server.responses import Response, base64_of_each, encode_in_pieces, join_as_list, to_json
+from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
 from gramvec.server.state.memory_budget import NUMBER_BYTES
-from gramvec.server.state.models import Served
+from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.token_ids import PIECE_IDS, Encoding, UnknownId
 from gramvec.text.arrays import Array
 
@@ -80,14 +80,14 @@ async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: s
     texts = _prepare(request, served, body)
     request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     embeddings = await request.embed(served, texts, body.path)
-    vectors, finished = finishing(embeddings, body.normalized is not False, dimensions, precision)
+    vectors, finished = make_finisher(embeddings, body.normalized is not False, dimensions, precision)
     encode = _base64_entries if body.in_base64 else _entries
     indices = count()
-    pieces = await in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
+    pieces = await encode_in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
     words = await count_words(texts)
     counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
-    return Response([b'{"object":"list","data":', *as_list(pieces), tail])
+    return Response([b'{"object":"list","data":', *join_as_list(pieces), tail])
 
 
 async def count_words(texts: list[str]) -> int:
@@ -135,7 +135,7 @@ def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
     return b"[%b]" % b",".join([entry % (next(indices), row) for row in base64_of_each(rows)])
 
 
-def _prepare(request: Request, served: Served, body: EmbeddingsRequest) -> list[str]:
+def _prepare(request: Request, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
     try:
         return request.prepare(served, body.texts(), body.path, truncate=body.cut)
     except InputError as error:

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from gramvec import __version__
-from gramvec.server.errors import HttpError, unhealthy
+from gramvec.server.errors import HttpError, unhealthy_error
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
-from gramvec.server.state.models import Attached, Served
+from gramvec.server.state.models import AttachedFile, LoadedModel
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import metrics
 
@@ -39,7 +39,7 @@ async def ready(request: Request) -> Response:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
     service = request.service
     if reason := service.unready:
-        raise unhealthy(reason)
+        raise unhealthy_error(reason)
     found: dict[str, str | int] = {"status": "ready"}
     if service.settings.workers > 1:
         # Still 200 while one of several is replaced: the others serve, and requests should keep coming here.
@@ -110,7 +110,7 @@ async def info(request: Request) -> Response:
     return Response([to_json(value)])
 
 
-def _as_tei(served: Served, service: Service) -> dict[str, Any]:
+def _as_tei(served: LoadedModel, service: Service) -> dict[str, Any]:
     """Return what Text Embeddings Inference says of its model at /info, by which clients cut their batches."""
     embedder, settings = served.embedder, service.settings
     return {
@@ -128,7 +128,7 @@ def _as_tei(served: Served, service: Service) -> dict[str, Any]:
     }
 
 
-def _index(served: Attached) -> dict[str, Any]:
+def _index(served: AttachedFile) -> dict[str, Any]:
     index = served.held
     return {
         "name": served.name,
@@ -141,7 +141,7 @@ def _index(served: Attached) -> dict[str, Any]:
     }
 
 
-def _head(served: Attached) -> dict[str, Any]:
+def _head(served: AttachedFile) -> dict[str, Any]:
     head = served.held
     return {
         "name": served.name,
@@ -153,7 +153,7 @@ def _head(served: Attached) -> dict[str, Any]:
     }
 
 
-def _model(served: Served) -> dict[str, Any]:
+def _model(served: LoadedModel) -> dict[str, Any]:
     embedder = served.embedder
     manifest = embedder.manifest
     return {
@@ -220,7 +220,7 @@ def expose_metrics(service: Service, accept: str) -> tuple[bytes, str]:
     from prometheus_client.metrics_core import InfoMetricFamily
     from prometheus_client.registry import Collector
 
-    class Collected(Collector):
+    class ServiceCollector(Collector):
         def collect(self) -> Iterator[Metric]:
             rows = service.metrics.read()
             yield from metrics.expose(rows)
@@ -237,4 +237,4 @@ def expose_metrics(service: Service, accept: str) -> tuple[bytes, str]:
         encode, media_type = choose_encoder(accept)
     except (TypeError, ValueError):  # a version that is no number
         encode, media_type = choose_encoder("")
-    return encode(Collected()), media_type
+    return encode(ServiceCollector()), media_type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gramvec.server.errors import unhealthy
+from gramvec.server.errors import unhealthy_error
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import ERRORS, Matrix, Scores, errors, ok
 from gramvec.server.request import Request
@@ -40,5 +40,5 @@ async def invoke(request: Request, body: EmbedRequest | SimilarityRequest) -> Re
 
 def _ready(request: Request) -> Response:
     if reason := request.service.unready:
-        raise unhealthy(reason)
+        raise unhealthy_error(reason)
     return Response([to_json({"ready": True})])

@@ -29,7 +29,7 @@ from gramvec.server.schemas import (
     Truncate,
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES
-from gramvec.server.state.models import Served
+from gramvec.server.state.models import LoadedModel
 from gramvec.text.top_k import top_k
 
 T = TypeVar("T")
@@ -199,7 +199,7 @@ async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> R
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _in_thread(request, encode, ENTRY_COST * len(order))])
+    return Response([await _run(request, encode, ENTRY_COST * len(order))])
 
 
 @v1.post("/v1/rerank", responses=RANKED | V1_ERRORS)
@@ -239,7 +239,7 @@ async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool 
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _in_thread(request, encode, ENTRY_COST * len(order))])
+    return Response([await _run(request, encode, ENTRY_COST * len(order))])
 
 
 @router.post("/v2/rerank", responses=RANKED | ERRORS)
@@ -259,7 +259,7 @@ def relevance(scores: list[np.float32]) -> list[np.float32]:
 
 
 async def _rank(
-    request: Request, served: Served, texts: list[str], path: Callable[[int], str], *, returned: bool
+    request: Request, served: LoadedModel, texts: list[str], path: Callable[[int], str], *, returned: bool
 ) -> tuple[list[int], list[np.float32]]:
     """Return the places and scores of all but the first text, by falling score for the first."""
     characters = sum(map(len, texts))
@@ -273,10 +273,10 @@ async def _rank(
         order = top_k(scores, len(scores))
         return order.tolist(), list(scores[order])
 
-    return await _in_thread(request, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
+    return await _run(request, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
 
 
-async def _in_thread(request: Request, work: Callable[[], T], cost: int) -> T:
+async def _run(request: Request, work: Callable[[], T], cost: int) -> T:
     """Return the result of work of this cost, which is done on the event loop if it is little."""
     if cost <= LOOP_COST:
         return work()

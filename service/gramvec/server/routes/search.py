@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.server.errors import too_large
+from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, ok
 from gramvec.server.request import Request
@@ -107,7 +107,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     check_k(k)
     looked = max(k, MIN_LOOKED)
     if len(given) * looked > MAX_HITS:
-        raise too_large(
+        raise too_large_error(
             f"{len(given)} queries with {looked} documents each are more than {MAX_HITS} documents at once; ask less"
         )
     conditions = conditions_of(held.manifest.filters, body.where)

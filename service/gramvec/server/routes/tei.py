@@ -6,7 +6,7 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.server.errors import too_large
+from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, ok
 from gramvec.server.request import Request
@@ -64,7 +64,7 @@ def _tokenize(texts: list[str]) -> bytes:
         for place, word in enumerate(_word.finditer(text)):
             left -= 1
             if left < 0:
-                raise too_large(f"the texts have more than {MAX_WORDS} words; send fewer texts in a request")
+                raise too_large_error(f"the texts have more than {MAX_WORDS} words; send fewer texts in a request")
             row.append({"id": place, "text": word[0], "special": False, "start": word.start(), "stop": word.end()})
         found.append(row)
     return to_json(found)

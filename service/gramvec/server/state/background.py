@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def in_background(
+async def run_in_background(
     work: Callable[[], T], *, seconds: float | None = None, unwanted: Callable[[T], object] = lambda _: None
 ) -> T:
     """Return the result of `work`, or raise its error.

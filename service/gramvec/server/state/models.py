@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_LABEL_BYTES = 1024
 
 
-class Served(NamedTuple):
+class LoadedModel(NamedTuple):
     """A loaded model and the queue in front of it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Served(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Attached:
+class AttachedFile:
     """An open file of the settings, which belongs to a model.
 
     Attributes:
@@ -65,13 +65,13 @@ class Kind(NamedTuple):
 
     Attributes:
         files: returns those of the settings, by name.
-        opened: reads and checks a file.
+        open_file: reads and checks a file.
         is_of: returns True if what it holds belongs to a model.
     """
 
     name: str
     files: Callable[[Settings], dict[str, Path]]
-    opened: Callable[[Settings, str, Path], Attached]
+    open_file: Callable[[Settings, str, Path], AttachedFile]
     is_of: Callable[[Any, Embedder], bool]
 
 
@@ -94,14 +94,14 @@ def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None
             check_names(opened)
         check_aliases(settings, opened)
     except BaseException:
-        close_but(opened, ())
+        close_except(opened, ())
         raise
     return opened
 
 
-def open_attached(
+def open_attached_files(
     settings: Settings, embedders: Sequence[Embedder], tell: Callable[[str], None] = lambda _: None
-) -> list[Attached]:
+) -> list[AttachedFile]:
     """Open the indexes, then the heads of the settings; `tell` is called with the current step.
 
     Raises:
@@ -111,7 +111,7 @@ def open_attached(
     for kind in KINDS:
         for name, path in kind.files(settings).items():
             tell(f"the {kind.name} {name} is being opened")
-            found.append(_open_attached(settings, kind, name, path, embedders))
+            found.append(_open_attached_file(settings, kind, name, path, embedders))
     return found
 
 
@@ -181,8 +181,8 @@ def label_of(embedder: Embedder) -> bytes:
 
 
 def reopen_models(
-    settings: Settings, serving: Sequence[Embedder], attached: Sequence[Attached]
-) -> tuple[list[Embedder], list[Attached]]:
+    settings: Settings, serving: Sequence[Embedder], attached: Sequence[AttachedFile]
+) -> tuple[list[Embedder], list[AttachedFile]]:
     """Reopen models, and the files that belong to them; keep those that have not changed.
 
     Args:
@@ -204,14 +204,14 @@ def reopen_models(
             found.append(new)
         check_names(found)
         check_aliases(settings, found)
-        return found, [_renew_attached(settings, served, found) for served in attached]
+        return found, [_renew_attached_file(settings, served, found) for served in attached]
     except BaseException:
-        close_but(found, serving)
+        close_except(found, serving)
         raise
 
 
 def effect(
-    before: tuple[Sequence[Embedder], Sequence[Attached]], after: tuple[Sequence[Embedder], Sequence[Attached]]
+    before: tuple[Sequence[Embedder], Sequence[AttachedFile]], after: tuple[Sequence[Embedder], Sequence[AttachedFile]]
 ) -> Reloaded:
     """Return the effect of a reload on each model, index and head."""
 
@@ -226,7 +226,7 @@ def effect(
     }
 
 
-def close_but(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
+def close_except(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:
     """Close `embedders` except those in `kept`."""
     for embedder in embedders:
         if not any(embedder is other for other in kept):
@@ -249,15 +249,17 @@ def _reopen(settings: Settings, old: Embedder) -> Embedder:
     return new if adapted is None else new.with_lexical(adapted, old.space)
 
 
-def _renew_attached(settings: Settings, old: Attached, embedders: Sequence[Embedder]) -> Attached:
+def _renew_attached_file(settings: Settings, old: AttachedFile, embedders: Sequence[Embedder]) -> AttachedFile:
     # Read whole in any case: a digest is what a file says of itself, also one that was cut or changed since.
-    new = _open_attached(settings, old.kind, old.name, old.path, embedders)
+    new = _open_attached_file(settings, old.kind, old.name, old.path, embedders)
     same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
     return old if same else new
 
 
-def _open_attached(settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]) -> Attached:
-    found = kind.opened(settings, name, path)
+def _open_attached_file(
+    settings: Settings, kind: Kind, name: str, path: Path, embedders: Sequence[Embedder]
+) -> AttachedFile:
+    found = kind.open_file(settings, name, path)
     for embedder in embedders:
         if kind.is_of(found.held, embedder):
             return replace(found, model=embedder.name)
@@ -268,12 +270,12 @@ def _open_attached(settings: Settings, kind: Kind, name: str, path: Path, embedd
     )
 
 
-def _open_index(settings: Settings, name: str, path: Path) -> Attached:
+def _open_index(settings: Settings, name: str, path: Path) -> AttachedFile:
     from gramvec.search.index import Index
 
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
-    return Attached(INDEX, name, path, index, index.digest, index.manifest.model, index.manifest.digest)
+    return AttachedFile(INDEX, name, path, index, index.digest, index.manifest.model, index.manifest.digest)
 
 
 def _index_is_of(index: Index, embedder: Embedder) -> bool:
@@ -281,11 +283,11 @@ def _index_is_of(index: Index, embedder: Embedder) -> bool:
     return (embedder.digest, embedder.dimension) == (manifest.digest, manifest.dimensions)
 
 
-def _open_head(settings: Settings, name: str, path: Path) -> Attached:
+def _open_head(settings: Settings, name: str, path: Path) -> AttachedFile:
     from gramvec.classify.head import Head
 
     head: Head = Head.load(path)
-    return Attached(HEAD, name, path, head, head.file_digest, head.model, head.digest)
+    return AttachedFile(HEAD, name, path, head, head.file_digest, head.model, head.digest)
 
 
 def _head_is_of(head: Head, embedder: Embedder) -> bool:

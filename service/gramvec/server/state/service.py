@@ -14,22 +14,22 @@ from gramvec.errors import GramvecError
 from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
-from gramvec.server.errors import HttpError, not_reloaded, reload_under_way, shorten, unhealthy
+from gramvec.server.errors import HttpError, reload_failed_error, reload_running_error, shorten, unhealthy_error
 from gramvec.server.settings import Settings, aliases_of
-from gramvec.server.state.background import in_background
+from gramvec.server.state.background import run_in_background
 from gramvec.server.state.memory_budget import MemoryBudget
 from gramvec.server.state.models import (
     HEAD,
     INDEX,
-    Attached,
+    AttachedFile,
     Kind,
+    LoadedModel,
     Reloaded,
-    Served,
-    close_but,
+    close_except,
     effect,
     label_of,
     load_models,
-    open_attached,
+    open_attached_files,
     reopen_models,
 )
 from gramvec.server.state.token_ids import open_encodings
@@ -58,10 +58,10 @@ class Process:
 
     listens_while_loading = False
 
-    def loaded(self) -> None:
+    def on_loaded(self) -> None:
         """Hear that the models are there, or many modules were imported."""
 
-    def failed(self, reason: str) -> None:
+    def on_failed(self, reason: str) -> None:
         """Hear that the models cannot be loaded."""
         log.error(reason)
 
@@ -82,11 +82,11 @@ class Service:
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
     start. `encodings` are those of token ids. `process` is the one around it, since `begin`. `draining`: no request
     should be sent here any more, those that come are answered. `stopping`: they are refused, for the reason in
-    `last_words`.
+    `stop_reason`.
     """
 
     def __init__(
-        self, settings: Settings, given: Sequence[Embedder] = (), given_attached: Sequence[Attached] = ()
+        self, settings: Settings, given: Sequence[Embedder] = (), given_attached: Sequence[AttachedFile] = ()
     ) -> None:
         self.settings = settings
         # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
@@ -98,7 +98,7 @@ class Service:
         self._serve({}, ())
         self.process = Process()
         self.draining = self.stopping = self._closed = False
-        self.last_words = "the service is shutting down"
+        self.stop_reason = "the service is shutting down"
         self.failure: str | None = None
         keys = [key.get_secret_value() for key in settings.api_key]
         self.auth = Auth(keys) if keys else None
@@ -112,8 +112,8 @@ class Service:
         self._renewal: asyncio.Task[Reloaded] | None = None
         self._retired: WeakSet[Batcher] = WeakSet()
 
-    def _serve(self, models: dict[str, Served], attached: Sequence[Attached]) -> None:
-        self.models: Mapping[str, Served] = MappingProxyType(models)
+    def _serve(self, models: dict[str, LoadedModel], attached: Sequence[AttachedFile]) -> None:
+        self.models: Mapping[str, LoadedModel] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
         self.attached = attached
         self.indexes = {served.name: served for served in attached if served.kind is INDEX}
@@ -134,11 +134,11 @@ class Service:
         self._loading = "the model is being loaded"
         self.spans = Spans() if self.settings.tracing == "on" else None
 
-    def attach(self, *embedders: Embedder, attached: Sequence[Attached] = ()) -> None:
+    def attach(self, *embedders: Embedder, attached: Sequence[AttachedFile] = ()) -> None:
         """Serve these from now on, the first model as the default. Names must differ."""
-        self._serve({embedder.name: self._served(embedder) for embedder in embedders}, attached)
+        self._serve({embedder.name: self._queue_model(embedder) for embedder in embedders}, attached)
 
-    def _served(self, embedder: Embedder) -> Served:
+    def _queue_model(self, embedder: Embedder) -> LoadedModel:
         batcher = Batcher(
             embedder,
             queue_texts=self.settings.queue_texts,
@@ -148,7 +148,7 @@ class Service:
             deadline_seconds=self.settings.request_deadline_seconds,
             on_batch=self.metrics.calls_of(embedder.name),
         )
-        return Served(embedder, batcher, label_of(embedder), self.settings.truncate == "on")
+        return LoadedModel(embedder, batcher, label_of(embedder), self.settings.truncate == "on")
 
     async def load(self) -> None:
         """Load the models and what is attached to them in a thread, while the loop already answers /health.
@@ -156,7 +156,7 @@ class Service:
         A failure is kept in `failure`.
         """
         try:
-            embedders, attached = await in_background(self._load, unwanted=lambda late: close_but(late[0], ()))
+            embedders, attached = await run_in_background(self._load, unwanted=lambda late: close_except(late[0], ()))
         except GramvecError as error:
             self._fail(str(error))
         except Exception as error:
@@ -164,19 +164,19 @@ class Service:
             self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
         else:
             self.attach(*embedders, attached=attached)
-            self.process.loaded()
+            self.process.on_loaded()
             for embedder in embedders:
                 log.info("%s is ready on %s", embedder.name, embedder.device)
 
-    def _load(self) -> tuple[list[Embedder], list[Attached]]:
-        embedders = load_models(self.settings, self._tell)
+    def _load(self) -> tuple[list[Embedder], list[AttachedFile]]:
+        embedders = load_models(self.settings, self._note_step)
         try:
-            return embedders, open_attached(self.settings, embedders, self._tell)
+            return embedders, open_attached_files(self.settings, embedders, self._note_step)
         except BaseException:
-            close_but(embedders, ())
+            close_except(embedders, ())
             raise
 
-    def _tell(self, doing: str) -> None:
+    def _note_step(self, doing: str) -> None:
         self._loading = doing
 
     async def renew(self) -> Reloaded:
@@ -191,15 +191,15 @@ class Service:
         """
         self.check_accepting()
         if self.draining:
-            raise unhealthy(self.last_words)
+            raise unhealthy_error(self.stop_reason)
         if self._renewal is not None:
-            raise reload_under_way()
+            raise reload_running_error()
         task = self._renewal = asyncio.create_task(self._renew())
         task.add_done_callback(self._renew_later)
         # Whoever asked may go away; what was begun is brought to its end.
         await asyncio.wait([task])
         if task.cancelled():
-            raise unhealthy(self.last_words)
+            raise unhealthy_error(self.stop_reason)
         return task.result()
 
     def _renew_later(self, task: asyncio.Task[Reloaded]) -> None:
@@ -210,31 +210,31 @@ class Service:
     async def _renew(self) -> Reloaded:
         serving = [served.embedder for served in self.models.values()]
         before = self.attached
-        patience = self.settings.reload_timeout_seconds
+        limit_seconds = self.settings.reload_timeout_seconds
         try:
-            found, attached = await in_background(
+            found, attached = await run_in_background(
                 lambda: reopen_models(self.settings, serving, before),
-                seconds=patience,
-                unwanted=lambda late: close_but(late[0], serving),
+                seconds=limit_seconds,
+                unwanted=lambda late: close_except(late[0], serving),
             )
         except TimeoutError as error:
-            why = f"it took more than {patience:g} s and was given up; see that the models' files can be read"
+            why = f"it took more than {limit_seconds:g} s and was given up; see that the models' files can be read"
             log.error("not reloaded, the models go on as they are: %s", why)
-            raise not_reloaded(why) from error
+            raise reload_failed_error(why) from error
         except GramvecError as error:
             log.error("not reloaded, the models go on as they are: %s", error)
-            raise not_reloaded(str(error)) from error
+            raise reload_failed_error(str(error)) from error
         if self.draining:
-            close_but(found, serving)
-            raise unhealthy(self.last_words)
+            close_except(found, serving)
+            raise unhealthy_error(self.stop_reason)
         self._swap(found, attached)
-        made = effect((serving, before), (found, attached))
-        changed = [str(model["name"]) for some in made.values() for model in some if model["changed"]]
+        make_on_loaded = effect((serving, before), (found, attached))
+        changed = [str(model["name"]) for some in make_on_loaded.values() for model in some if model["changed"]]
         log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
-        return made
+        return make_on_loaded
 
-    def _swap(self, found: Sequence[Embedder], attached: Sequence[Attached]) -> None:
-        models: dict[str, Served] = {}
+    def _swap(self, found: Sequence[Embedder], attached: Sequence[AttachedFile]) -> None:
+        models: dict[str, LoadedModel] = {}
         for served, embedder in zip(self.models.values(), found, strict=True):
             if embedder is served.embedder:
                 models[embedder.name] = served
@@ -242,7 +242,7 @@ class Service:
                 # Nobody closes it: a request that holds it may not have handed its texts over yet. Its thread ends and
                 # its files are let go of with the last reference to it.
                 self._retired.add(served.batcher)
-                models[embedder.name] = self._served(embedder)
+                models[embedder.name] = self._queue_model(embedder)
         self._serve(models, attached)
 
     @property
@@ -268,14 +268,14 @@ class Service:
             await batcher.close()
         for queue in self._work_queues.values():
             queue.close()
-        close_but((served.embedder for served in self.models.values()), self.given)
+        close_except((served.embedder for served in self.models.values()), self.given)
         self._closed = True
 
     @property
     def unready(self) -> str | None:
         """Why no request should be sent here, or None when all is well."""
         if self.draining:
-            return self.last_words
+            return self.stop_reason
         if (reason := self._refusal) is not None:
             return reason
         full = [name for name, served in self.models.items() if served.batcher.full]
@@ -284,7 +284,7 @@ class Service:
     @property
     def _refusal(self) -> str | None:
         if self.stopping:
-            return self.last_words
+            return self.stop_reason
         if self.failure is not None:
             return self.failure
         return None if self.models else self._loading
@@ -308,9 +308,9 @@ class Service:
         A full queue is not a reason: that is 429, and the batcher's to say.
         """
         if (reason := self._refusal) is not None:
-            raise unhealthy(reason)
+            raise unhealthy_error(reason)
 
-    def admit(self, model: str | None = None) -> Served:
+    def admit(self, model: str | None = None) -> LoadedModel:
         """Return the model of this name or alias, None for the default.
 
         Call `check_accepting` first, before the body is read: an accepted request is served even if the state changes.
@@ -333,30 +333,30 @@ class Service:
             found = self._work_queues[kind] = WorkQueue(kind, self.settings.request_deadline_seconds)
         return found
 
-    def admit_index(self, name: str | None = None) -> Attached:
+    def admit_index(self, name: str | None = None) -> AttachedFile:
         """Return the index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _find_named(self.indexes, name, INDEX)
 
-    def admit_head(self, name: str | None = None) -> Attached:
+    def admit_head(self, name: str | None = None) -> AttachedFile:
         """Return the head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _find_named(self.heads, name, HEAD)
 
     async def document(self, make: Callable[[], bytes]) -> bytes:
         """Return the OpenAPI document, which the first call makes."""
 
-        def made() -> bytes:
+        def make_on_loaded() -> bytes:
             document = make()
-            self.process.loaded()
+            self.process.on_loaded()
             return document
 
         if self._document is None or (self._document.done() and self._document.exception() is not None):
             # In a thread, and once for all who wait; a client that leaves meanwhile ends nobody's waiting.
-            self._document = asyncio.ensure_future(in_background(made))
+            self._document = asyncio.ensure_future(run_in_background(make_on_loaded))
         return await asyncio.shield(self._document)
 
     def _fail(self, reason: str) -> None:
         self.failure = reason
-        self.process.failed(reason)
+        self.process.on_failed(reason)
 
 
 def _find_named(served: Mapping[str, T], name: str | None, kind: Kind) -> T:
