@@ -8,12 +8,14 @@ import click
 import pytest
 from pydantic import ValidationError
 
+from gramvec.cli.jobs.dedupe import dedupe
 from gramvec.cli.jobs.match import match_command
+from gramvec.duplicates.dedupe_job import DedupeJob
 from gramvec.errors import InputError
 from gramvec.jobs.file_job import FileJob, OptionError, PositiveNumber
 from gramvec.matching.jobs import MatchJob
 
-COMMANDS: list[tuple[click.Command, type[FileJob]]] = [(match_command, MatchJob)]
+COMMANDS: list[tuple[click.Command, type[FileJob]]] = [(match_command, MatchJob), (dedupe, DedupeJob)]
 
 
 @pytest.mark.parametrize(("command", "job"), COMMANDS, ids=[job.__name__ for _, job in COMMANDS])

@@ -43,6 +43,21 @@ source_argument = click.argument(
 )
 
 
+def input_format_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --input-format, --delimiter, --encoding and --sheet, which are fields of `InputFile`."""
+    for option in reversed(_INPUT_FORMAT_OPTIONS):
+        command = option(command)
+    return command
+
+
+_INPUT_FORMAT_OPTIONS = (
+    click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]"),
+    click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]"),
+    click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of INPUT, such as cp1252."),
+    click.option("--sheet", metavar="NAME", help="Sheet of .xlsx or .ods.  [the first]"),
+)
+
+
 def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add --input-format, --delimiter, --encoding and --sheet, which the command receives as `input_format`."""
 

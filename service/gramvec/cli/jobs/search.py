@@ -44,17 +44,6 @@ from gramvec.tables.outputs import TABLE_FORMS, form_to_write, free_names, write
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import csv_line, tsv_line
 
-
-def gone_option(*names: str, said: str, is_flag: bool = False) -> Callable[..., Any]:
-    """Return a hidden option that is gone, and answers with one sentence."""
-
-    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
-        if value not in (None, False, ()):
-            raise click.UsageError(f"{names[0]}: gone since 0.2.0; {said}")
-
-    return click.option(*names, hidden=True, expose_value=False, is_flag=is_flag, callback=refuse)
-
-
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 # Characters of a query in a message.
 MAX_SHOWN = 80

@@ -1,0 +1,84 @@
+"""`DedupeJob`: a Python program does with a file what `gramvec dedupe` does."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+import gramvec
+from bulk_support import MODEL
+from gramvec.duplicates.dedupe_job import DedupeJob
+from gramvec.errors import InputError
+from gramvec.jobs.file_job import OptionError
+
+pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
+
+PEOPLE = """id,name,street,phone
+7,Oaks Nursery,7 Mill Lane,
+8,bananas,1 Long Road,312
+9,Oak Nursery,7 Mill Lane,312-555-0142
+10,,,
+"""
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+def test_a_record_lists_duplicates_and_writes_what_stays(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job = DedupeJob(
+        source=people, on=["name", "street"], output=people.with_name("pairs.csv"), columns="all", stays="complete",
+        keep=people.with_name("kept.csv"), report=people.with_name("report.html"),
+    )  # fmt: skip
+    result = job.run()
+    assert [result.ids[row] for row in result.dropped] == ["7"]
+    assert result.duplicates is not None and result.duplicates.empty == 1 and result.known == []
+    with people.with_name("pairs.csv").open(newline="") as file:
+        (pair,) = csv.DictReader(file)
+    assert (pair["id"], pair["other_id"], pair["other_phone"]) == ("7", "9", "312-555-0142")
+    kept = people.with_name("kept.csv").read_text().splitlines()
+    assert [line.partition(",")[0] for line in kept] == ["id", "8", "9", "10"]
+    assert "<html" in people.with_name("report.html").read_text()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_an_output_no_file_is_written(people: Path) -> None:
+    result = DedupeJob(source=str(people), on=["name", "street"]).run()
+    assert result.duplicates is not None and len(result.duplicates.pairs.left) == 1
+    assert [path.name for path in people.parent.iterdir()] == ["people.csv"]
+
+
+def test_rows_that_an_index_has_already(people: Path) -> None:
+    index = gramvec.Index.build(
+        people.with_name("known.index"), ["Oaks Nursery"], model=gramvec.load(MODEL, device="cpu")
+    )
+    result = DedupeJob(source=people, on=["name"], against=index.path, threshold=0.9).run()
+    assert [(result.ids[row.row], row.text) for row in result.known] == [("7", "Oaks Nursery"), ("9", "Oaks Nursery")]
+    assert result.duplicates is None and result.dropped.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"model": "x"}, "model"),
+        ({"stays": "longest"}, "stays"),
+        ({"by": "meaning", "threshold": 0.9, "report": "a.html"}, "report"),
+        ({"by": "meaning", "threshold": 0.9, "against": "a.index"}, "against"),
+        ({"groups": True, "against": "a.index"}, "groups"),
+    ],
+)
+def test_options_that_exclude_each_other_are_named(options: dict[str, object], field: str) -> None:
+    with pytest.raises(OptionError) as error:
+        DedupeJob(**{"source": "a.txt"} | options)
+    assert error.value.field == field
+
+
+def test_an_option_out_of_its_range_is_named() -> None:
+    with pytest.raises(InputError, match="^by: input should be 'letters' or 'meaning', got sound$") as error:
+        DedupeJob(source="a.txt", by="sound")
+    assert error.value.field == "by"
