@@ -24,7 +24,7 @@ class GramvecError(Exception):
 
 
 class InputError(GramvecError):
-    """A text or an argument is not usable; the message says what to do.
+    """A text or an argument is not usable; the message gives a remedy.
 
     `field` names the argument and `index` the position of the text in its sequence, if there is one.
     """
@@ -76,7 +76,7 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
     """Return an imported module of a library that an extra of gramvec installs.
 
     Raises:
-        InputError: it is not installed, or does not load; the message says what needs it, and how to install it.
+        InputError: it is not installed, or does not load; the message names what needs it, and how to install it.
     """
     try:
         return import_module(module)

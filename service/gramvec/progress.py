@@ -1,4 +1,4 @@
-"""Progress of jobs that take longer than a moment: a bar where somebody looks, lines where a log is kept."""
+"""Progress of jobs that take longer than a moment: a bar in a terminal, lines in a log."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from weakref import WeakSet
 
 # Seconds that a fork waits for calls into a library to end.
-PATIENCE = 10.0
+MAX_WAIT_SECONDS = 10.0
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -88,7 +88,7 @@ class RenewedAfterFork:
 class LibraryCalls:
     """Calls into a library that has locks of its own, as a context: a fork waits for their end.
 
-    It waits for PATIENCE seconds.
+    It waits for MAX_WAIT_SECONDS.
     usable: False in a child of a fork that did not wait long enough. There the library may wait for ever.
     """
 
@@ -111,7 +111,7 @@ class LibraryCalls:
 
     def _wait(self) -> None:
         self._ended.acquire()
-        self._ended.wait_for(lambda: self._running == 0, PATIENCE)
+        self._ended.wait_for(lambda: self._running == 0, MAX_WAIT_SECONDS)
 
     def _resume(self) -> None:
         self._ended.release()

@@ -78,7 +78,7 @@ def a_folder_for_a_file(folder: Path) -> None:
     listed(folder, "inner", 4096)
 
 
-@attack("maps", "bytes, the manifest says 100")
+@attack("maps", "bytes, the manifest has 100")
 def a_file_that_is_made_when_it_is_read(folder: Path) -> None:
     (folder / "maps").symlink_to("/proc/self/maps")
     listed(folder, "maps", 100)

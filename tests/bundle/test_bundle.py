@@ -78,7 +78,7 @@ def other_golden_vector(values: dict[str, object]) -> None:
 DAMAGES = {
     "missing manifest": (remove("manifest.json"), "manifest.json", "export the model again"),
     "missing graph": (remove("model.onnx"), "model.onnx", "copy or export the model again"),
-    "truncated table": (cut("model.onnx.data"), "model.onnx.data", "bytes, the manifest says"),
+    "truncated table": (cut("model.onnx.data"), "model.onnx.data", "bytes, the manifest has"),
     "truncated manifest": (cut("manifest.json"), "manifest.json", "not JSON"),
     "flipped byte in table": (flip_byte("model.onnx.data"), "model.onnx.data", "SHA-256"),
     "flipped byte in vocabulary": (flip_byte("vocabulary.safetensors"), "vocabulary.safetensors", "SHA-256"),
@@ -109,7 +109,7 @@ DAMAGES = {
         "manifest.json",
         "graph.stored.rows: 81000, and rows and memo are 21003",
     ),
-    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), VOCABULARY, "the manifest says 3"),
+    "other n-grams": (edit_manifest(lambda values: values.update(ngrams=3)), VOCABULARY, "the manifest has 3"),
     "other golden features": (
         edit_manifest(lambda values: values["golden"][0]["ids"].pop()),  # type: ignore[index]
         "vocabulary.safetensors",

@@ -302,7 +302,7 @@ def test_a_fork_waits_for_calls_into_a_library(monkeypatch: pytest.MonkeyPatch) 
     in_child(lambda: [expect(calls.usable), works(0)])
     other.join()
     # One that does not end in time: the child is told, and the parent goes on.
-    monkeypatch.setattr("gramvec.threads.PATIENCE", 0.01)
+    monkeypatch.setattr("gramvec.threads.MAX_WAIT_SECONDS", 0.01)
     other = threading.Thread(target=works, args=[PATIENCE])
     begun.clear()
     other.start()

@@ -112,4 +112,4 @@ def test_one_process_whose_table_was_cut_short_is_ended_and_does_not_start_again
     with served_process("--model", str(folder)) as (process, _):
         assert process.wait(timeout=PATIENCE) == 1
         assert process.stderr is not None
-        assert "model.onnx.data: 4096 bytes, the manifest says" in process.stderr.read().splitlines()[-1]
+        assert "model.onnx.data: 4096 bytes, the manifest has" in process.stderr.read().splitlines()[-1]

@@ -257,7 +257,7 @@ class _Graph:
             if name is None:
                 raise MalformedError(f"{what} has field {number}, which no graph of ours has")
             values = found[name.rstrip("*")]
-            # Parsers take the last, or put them together; nobody writes two.
+            # Parsers take the last, or merge them; no writer writes two.
             if values and not name.endswith("*"):
                 raise MalformedError(f"{what} has {name} twice")
             values.append(value)

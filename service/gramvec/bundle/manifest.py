@@ -1,4 +1,4 @@
-"""manifest.json: what a bundle says of itself, in records whose every value is bounded.
+"""manifest.json: the description of a bundle, in records whose every value is bounded.
 
 A manifest is untrusted, so nothing in it is used before it is checked: the file is measured
 before it is read, names are plain, numbers have ranges, lists have lengths. What the numbers say of other files is
@@ -151,7 +151,7 @@ class StoredWeights(_Record):
 class Graph(_Record):
     """model.onnx: ids int32[rows], and how they are cut into texts, to vectors float32[n, dimension].
 
-    composition: "bag", a vector is what Stored says; "layers", matrices are above that sum or mean; "sequence", a
+    composition: "bag", a vector is as in StoredWeights; "layers", matrices are above that sum or mean; "sequence", a
     text's rows are read in their order. Of the last two nobody can say what a single row adds to a vector; of sequences
     `stored` says nothing, and of layers where the rows below them lie, if these have as many columns as a vector.
     pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of the vector.

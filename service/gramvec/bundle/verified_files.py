@@ -1,4 +1,4 @@
-"""The files of a bundle's folder: each opened once, measured, read no further than its manifest says, and digested.
+"""The files of a bundle's folder: each opened once, measured, read no further than its listed size, and digested.
 
 What is used afterwards is what was digested: a file that is held in memory is these bytes, and a file that is mapped is
 mapped by the descriptor that was read. Only ONNX Runtime opens a path a second time.
@@ -83,7 +83,7 @@ class Folder:
         for name, record in manifest.files.items():
             with self._file(name) as (file, size):
                 if size != record.bytes:
-                    raise BundleError(f"{self.path / name}: {size} bytes, the manifest says {record.bytes}; {REMEDY}")
+                    raise BundleError(f"{self.path / name}: {size} bytes, the manifest has {record.bytes}; {REMEDY}")
                 if (max_bytes := MAX_BYTES_IN_MEMORY.get(name)) is not None:
                     if record.bytes > max_bytes:
                         raise BundleError(

@@ -1,6 +1,6 @@
 """Near copies among texts, and the parts in which texts are held out, near copies together.
 
-A text of which a near copy was learned is answered better than a new one, so that its score says nothing of new texts.
+A text of which a near copy was learned is answered better than a new text, so its score is no estimate for new texts.
 Near copies have equal vectors, or the same words but for one (of 5 to 12 words, digits alike), or the same digest of
 their pairs of words (of more words).
 """
@@ -87,9 +87,9 @@ def parts_held_out(groups: Int64s, labels: Int64s, parts: int) -> Int64s:
     of_group = labels[first]
     order = np.lexsort([np.random.default_rng(SEED).random(len(first)), -sizes, of_group])
     part_of = np.full(len(first), -1, np.int64)
-    alone = np.bincount(of_group)[of_group] < 2
+    single = np.bincount(of_group)[of_group] < 2
     label, held, begin = -1, np.zeros(parts, np.int64), 0
-    for group in order[~alone[order]].tolist():
+    for group in order[~single[order]].tolist():
         if of_group[group] != label:
             # Labels of a few texts do not all fill the first parts.
             label, held = int(of_group[group]), np.zeros(parts, np.int64)

@@ -122,7 +122,7 @@ class HeldOutTexts(NamedTuple):
 
 
 class StackedParts(NamedTuple):
-    """Weights float64[parts] of parts, and the logit of none of the labels."""
+    """Weights float64[parts] of parts, and the logit of no label."""
 
     weights: Doubles
     none: float
@@ -153,7 +153,7 @@ def fit_head(
         watch: called after each step with 1 and the number of all steps.
 
     Raises:
-        InputError: fewer than two labels, more than 100,000, none of two texts, too many texts for so many labels, a
+        InputError: fewer than two labels, more than 100,000, no label of two texts, too many texts for the labels, a
             threshold of no label, or scipy is not installed.
     """
     several = any(not isinstance(label, str) for label in labels)
@@ -228,12 +228,12 @@ class _Fitting:
             own = own_thresholds(threshold, best[right], scores.argmax(axis=1)[right])
             thresholds = {names[label]: bound for label, bound in own.items()} | thresholds
         fields = {"threshold": threshold, "thresholds": thresholds, "model": model, "digest": digest}
-        said, parts, weights = self._learn_parts(stacked.weights, shares)
+        reported, parts, weights = self._learn_parts(stacked.weights, shares)
         head = self._add_parts(parts, weights, tuple(names), stacked.none, fields)
-        return head, self._report(head, held, true, scores, said)
+        return head, self._report(head, held, true, scores, reported)
 
-    def _report(self, head: Head, held: HeldOutTexts, true: Targets, scores: Floats, said: Doubles) -> Report:
-        """Count what `head.answers` says of texts held out."""
+    def _report(self, head: Head, held: HeldOutTexts, true: Targets, scores: Floats, reported: Doubles) -> Report:
+        """Return the report of the answers to texts held out."""
         right, best = _judge(scores, true)
         answers = head.answers(scores)
         known = np.array([answer.known for answer in answers])
@@ -246,7 +246,7 @@ class _Fitting:
             groups=len(np.unique(self.groups[held.rows])),
             labels=true.labels,
             several=self.several,
-            weights=(float(said[0]), float(said[1]), float(said[2])),
+            weights=(float(reported[0]), float(reported[1]), float(reported[2])),
             accuracy=float(right.mean()),
             calibration=_calibration_error(best, right),
             unknown=float(1 - known.mean()),

@@ -7,7 +7,7 @@ label's share beside "not this one", whose logit is the same.
 The file may be untrusted. It has safetensors' layout with a checksum of all bytes (see gramvec.text.array_file), and
 nothing in it is executed.
 
-A text has the same scores to the bit, alone or in any batch: all products are sums of whole numbers, which float64 and
+A text has the same scores to the bit, in any batch: all products are sums of whole numbers, which float64 and
 int64 hold exactly in any order.
 """
 
@@ -146,7 +146,7 @@ class Head:
         digest: the bundle's digest.
         thresholds: of the labels that have another one.
         several: a text may have several labels.
-        none: the logit of none of the labels.
+        none: the logit of no label.
         novelty: what is added to it for a text whose characters, or words, are all new.
         file_digest: SHA-256 of the file's contents, where the head was loaded from one.
     """
@@ -248,7 +248,7 @@ class Head:
             vectors: float32[n, d], of length 1 or 0.
 
         Returns:
-            float32[n, labels]: scores, 0 to 1. Without `several` those of a text sum to 1 less that of none of them.
+            float32[n, labels]: scores, 0 to 1. Without `several` those of a text sum to 1 less that of no label.
 
         Raises:
             InputError: vectors have another width or number, a text is not a str, or has a lone surrogate.
@@ -320,7 +320,7 @@ class LabelAnswer(NamedTuple):
 
 
 def scored(logits: Floats, none: Floats, *, several: bool) -> Floats:
-    """Return scores float32[n, labels] of logits float32[n, labels] beside that of none of them, float32[n].
+    """Return scores float32[n, labels] of logits float32[n, labels] and that of no label, float32[n].
 
     Without `several`, exp(logit) divided by the sum of a row's and exp(none); with it, by exp(logit) + exp(none).
     """

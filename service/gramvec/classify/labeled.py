@@ -95,14 +95,14 @@ def _parts(cell: str) -> list[str]:
 
 
 def _are_divided(cells: list[str]) -> bool:
-    """Return whether a cell has bars between labels each of which stands alone in another cell, or beside others."""
+    """Return True if bars separate labels in a cell: each part is a cell of its own or stands beside other parts."""
     divided = [cell for cell in cells if BETWEEN in cell]
-    alone = {cell.strip() for cell in cells if BETWEEN not in cell}
+    single = {cell.strip() for cell in cells if BETWEEN not in cell}
     seen: dict[str, int] = {}
     for cell in {*divided}:
         for part in {label.strip() for label in cell.split(BETWEEN)}:
             seen[part] = seen.get(part, 0) + 1
-    return any(part in alone or count > 1 for part, count in seen.items() if part)
+    return any(part in single or count > 1 for part, count in seen.items() if part)
 
 
 def is_fasttext(path: Path, given: FileFormat) -> bool:

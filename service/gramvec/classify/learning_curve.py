@@ -16,7 +16,7 @@ from gramvec.text.arrays import Floats, Int64s
 
 # Of the texts that are learned from; the heads of these take less time together than the head that is written.
 SHARES = (0.25, 0.5, 1.0)
-# A fifth is left out. Of more texts so many are drawn.
+# A fifth is left out, of at most this many texts that are drawn.
 PARTS = 5
 MAX_TEXTS = 5000
 SEED = 1

@@ -16,7 +16,7 @@ class LabelColumns(AddedColumns):
     """The best label of each row, its score, and whether that reaches the label's threshold.
 
     Of a head of several labels a text, the first column is a list: the labels that reach their thresholds, the best one
-    first, or the best one alone where none does. A row without a vector has neither label nor score.
+    first, or the best label only where none does. A row without a vector has neither label nor score.
 
     Args:
         head: scores the texts.

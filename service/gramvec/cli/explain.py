@@ -56,8 +56,8 @@ def explain_command(
     embedder = load(model, device=device)
     found = explain(embedder, source, target, top_k=top_k)
     if as_json:
-        said = _looks(source, target) if confusables else {}
-        click.echo(_json(found.to_dict() | said))
+        looks = _looks(source, target) if confusables else {}
+        click.echo(_json(found.to_dict() | looks))
     else:
         click.echo("\n".join([*_table(found, by_word), *(_look_lines(source, target) if confusables else ())]))
     embedder.close()

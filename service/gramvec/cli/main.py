@@ -74,8 +74,8 @@ _LIMITS = {
 
 def _limit(error: Exception) -> str | None:
     """Return the sentence for an error that a limit of the system caused, or None."""
-    said = str(error)
-    return next((sentence for cause, sentence in _LIMITS.items() if cause in said), None)
+    message = str(error)
+    return next((sentence for cause, sentence in _LIMITS.items() if cause in message), None)
 
 
 class _Commands(click.Group):
@@ -120,9 +120,9 @@ class _Commands(click.Group):
         except MemoryError as error:
             raise click.ClickException(NO_MEMORY) from error
         except (ImportError, RuntimeError) as error:
-            if (said := _limit(error)) is None:
+            if (sentence := _limit(error)) is None:
                 raise
-            raise click.ClickException(said) from error
+            raise click.ClickException(sentence) from error
 
 
 # Without `color` click removes some escapes from what goes into a pipe, and half of others.

@@ -140,8 +140,8 @@ def _verify_model(model: str, texts: Path | None, device: Device) -> str:
     except InputError as error:
         if texts is None or error.index is None:
             raise
-        said = str(error).removeprefix(f"text {error.index} ").replace(" or pass truncate=true", "")
-        raise InputError(f"{texts}: line {error.index + 1} {said}") from error
+        reason = str(error).removeprefix(f"text {error.index} ").replace(" or pass truncate=true", "")
+        raise InputError(f"{texts}: line {error.index + 1} {reason}") from error
     finally:
         embedder.close()
 

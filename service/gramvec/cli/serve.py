@@ -37,7 +37,7 @@ def _read_config(context: click.Context, parameter: click.Parameter, path: Path 
 
 
 def _check_service_links(context: click.Context, parameter: click.Parameter, path: Path | None) -> None:
-    """Name what Kubernetes does to our variables, before click says that tcp://... is no number."""
+    """Report that Kubernetes has set our variables, before click reports that tcp://... is no number."""
     for name in Settings.model_fields:
         variable = environment_variable(name)
         try:

@@ -96,7 +96,7 @@ class Client(SentenceEncoder):
         api_key: The key, if the service needs one. A pickle of the client contains it.
         timeout: Seconds for a connection, and for a pause within an answer.
         patience: Seconds for which a request is repeated while the service is overloaded (429), not ready (503) or
-            away, when the service says or after growing pauses.
+            away: after the pause that the service asks for, else after growing pauses.
 
     Raises:
         ServiceError: The service does not answer, or refuses.

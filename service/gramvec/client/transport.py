@@ -137,15 +137,17 @@ class Transport:
             if same_model:
                 self._check_model(reply.headers.get("x-model", "an unnamed model"))
             return reply
-        said = f"{self.url}: {_sentence(reply)}"
+        sentence = f"{self.url}: {_sentence(reply)}"
         match reply.status:
             case 413:
-                raise _TooLarge(said, status=413)
+                raise _TooLarge(sentence, status=413)
             case 400 | 415 | 422:
-                raise InputError(said if not first else f"of the texts from number {first} on (the first is 0), {said}")
+                raise InputError(
+                    sentence if not first else f"of the texts from number {first} on (the first is 0), {sentence}"
+                )
             case 424:
-                raise BackendError(said)
-        raise ServiceError(said, status=reply.status)
+                raise BackendError(sentence)
+        raise ServiceError(sentence, status=reply.status)
 
     def post_json(
         self, path: str, body: bytes, kind: TypeAdapter[T], *, first: int = 0, max_bytes: int, same_model: bool = False
@@ -219,8 +221,8 @@ class Transport:
         start, size, batch = 0, 0, list[bytes]()
         for index, text in enumerate(encoded):
             if len(text) + 1 > room:
-                said = f"text {index} has {len(text)} bytes as JSON, more than the service takes; shorten it"
-                raise InputError(said, index=index)
+                sentence = f"text {index} has {len(text)} bytes as JSON, more than the service takes; shorten it"
+                raise InputError(sentence, index=index)
             if batch and (len(batch) == limit or size + len(text) + 1 > usual):
                 yield start, batch
                 start, size, batch = index, 0, []
@@ -249,8 +251,8 @@ class Transport:
         name = wanted or info.default_model
         name = info.aliases.get(name, name)
         if name not in found:
-            said = f"{self.url}: serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
-            raise ServiceError(said, status=404)
+            sentence = f"{self.url}: serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
+            raise ServiceError(sentence, status=404)
         self._check_model(found[name].label)
         return found[name], info.limits
 
@@ -296,8 +298,8 @@ class Transport:
     def _failure(self, found: Response | _NoAnswer) -> ServiceError:
         if isinstance(found, _NoAnswer):
             return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
-        said = f"{self.url}: {_sentence(found)}"
-        return ServiceError(said, status=found.status, retry_after=_retry_after(found))
+        sentence = f"{self.url}: {_sentence(found)}"
+        return ServiceError(sentence, status=found.status, retry_after=_retry_after(found))
 
 
 def body_of(inputs: bytes, others: Mapping[str, Any], name: str = "inputs") -> bytes:
@@ -328,7 +330,7 @@ def _retry_after(found: Response | _NoAnswer) -> float | None:
 def _sentence(reply: Response) -> str:
     """Return the service's own error message."""
     try:
-        said = orjson.loads(reply.body)["error"]
+        message = orjson.loads(reply.body)["error"]
     except (ValueError, TypeError, KeyError, IndexError):
-        said = None
-    return quoted(ValueError(said)) if isinstance(said, str) and said else f"it answered {reply.status}"
+        message = None
+    return quoted(ValueError(message)) if isinstance(message, str) and message else f"it answered {reply.status}"

@@ -164,7 +164,7 @@ class Embedder(SentenceEncoder):
     def raw(self, texts: Sequence[str]) -> RawEmbeddings:
         """Return the model's vectors of prepared texts before normalization, and how many rows were summed for each.
 
-        A text has the same bytes, alone or in any batch. Raises BackendError if the runtime fails.
+        A text has the same bytes in any batch. Raises BackendError if the runtime fails.
         """
         if len(texts) <= self.batching.texts:
             return self._raw(texts)
@@ -323,8 +323,8 @@ class Embedder(SentenceEncoder):
         if found is not None:
             vectors = np.atleast_2d(np.asarray(found, np.float32))
             if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
-                said = f"vectors have the shape {found.shape}; give [n, {self.dimension}]"
-                raise InputError(said, field="texts")
+                sentence = f"vectors have the shape {found.shape}; give [n, {self.dimension}]"
+                raise InputError(sentence, field="texts")
             return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
         return self.raw(self.prepare(given))
 

@@ -47,8 +47,8 @@ def in_batches(texts: Iterable[str], batch_size: int, embed: Callable[[list[str]
             except InputError as error:
                 if error.index is None or not first:
                     raise
-                said = f"of the texts from number {first} on (the first is 0), {error}"
-                raise InputError(said, index=first + error.index) from error
+                sentence = f"of the texts from number {first} on (the first is 0), {error}"
+                raise InputError(sentence, index=first + error.index) from error
             yield vectors
             first += len(batch)
 

@@ -63,8 +63,8 @@ class SentenceEncoder(ABC):
             raise InputError("the models have only vectors of sentences; leave out output_value", field="output_value")
         own = getattr(self, "device", None)
         if device is not None and own is not None and str(device).partition(":")[0] != own:
-            said = f"the model is on {own}, where it was loaded; leave out device, or ask gramvec.load for {device}"
-            raise InputError(said, field="device")
+            sentence = f"the model is on {own}, where it was loaded; leave out device, or ask gramvec.load for {device}"
+            raise InputError(sentence, field="device")
         for name, value in others.items():
             if value is not None or name not in LEFT_OUT:
                 raise InputError(f"encode has no {name} here; leave it out", field=name)
@@ -105,8 +105,10 @@ class SentenceEncoder(ABC):
 
     @max_seq_length.setter
     def max_seq_length(self, length: int) -> None:
-        said = f"texts are counted in characters, not tokens: give max_characters to gramvec.load, not {length} here"
-        raise InputError(said, field="max_seq_length")
+        sentence = (
+            f"texts are counted in characters, not tokens: give max_characters to gramvec.load, not {length} here"
+        )
+        raise InputError(sentence, field="max_seq_length")
 
 
 def _convert(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
@@ -114,7 +116,7 @@ def _convert(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tens
         try:
             torch = import_module("torch")
         except ImportError as error:
-            said = "convert_to_tensor needs torch, which is not installed"
-            raise InputError(said, field="convert_to_tensor") from error
+            sentence = "convert_to_tensor needs torch, which is not installed"
+            raise InputError(sentence, field="convert_to_tensor") from error
         return torch.from_numpy(found)
     return found if convert_to_numpy else list(found)

@@ -208,8 +208,8 @@ def columns_of(space: Space, computed: Space, semantic: int) -> slice:
     if space == computed:
         return slice(None)
     if computed != "both":
-        said = f"the model was loaded with space={computed!r} only; leave out space, or load it with space='both'"
-        raise InputError(said, field="space")
+        sentence = f"the model was loaded with space={computed!r} only; leave out space, or load it with space='both'"
+        raise InputError(sentence, field="space")
     return slice(semantic) if space == "semantic" else slice(semantic, None)
 
 

@@ -76,8 +76,8 @@ def _prepare(embedder: Embedder, block: list[str], before: int) -> list[str]:
         return embedder.prepare(block)
     except InputError as error:
         index = before + (error.index or 0)
-        said = str(error).removeprefix(f"text {error.index} ")
-        raise InputError(f"text {index} {said}", index=index) from error
+        reason = str(error).removeprefix(f"text {error.index} ")
+        raise InputError(f"text {index} {reason}", index=index) from error
 
 
 def _other(embedder: Embedder) -> Runtime:

@@ -64,8 +64,8 @@ class TextSum:
         """Return the sum with each occurrence by itself, since a word elsewhere has another effect."""
         bundle = embedder.bundle
         if embedder.lexical is not None:
-            said = "only the semantic columns of this model can be explained; load it without another space"
-            raise InputError(said, field="space")
+            sentence = "only the semantic columns of this model can be explained; load it without another space"
+            raise InputError(sentence, field="space")
         located = locate(text, bundle.spec, bundle.vocabulary)
         unknown = bundle.vocabulary.unknown_row
         each, unit = shares(embedder, located.rows)

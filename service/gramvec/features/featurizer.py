@@ -60,7 +60,7 @@ class Featurizer:
         if self.compiled:
             self.loops = _loops(spec, vocabulary, memo)
         else:
-            _ = vocabulary.ngram_index, vocabulary.word_index  # what is wrong with them is said now
+            _ = vocabulary.ngram_index, vocabulary.word_index  # a fault in them is reported now
 
     def __call__(self, texts: Sequence[str]) -> FeatureBatch:
         """Return the features of each text; a text without a known feature has none.

@@ -38,7 +38,7 @@ MAX_PIECE_CHARACTERS, MAX_ADDED_CHARACTERS = 2**23, 2**20
 LONGEST_PIECE, LONGEST_WORDPIECE_WORD, LONGEST_PREFIX, LONGEST_REPLACEMENT = 256, 200, 4, 64
 # Bytes that a model writes before or behind each piece of a word, as "##".
 LONGEST_AFFIX = 64
-# So many times as long as it was a text may become, and with a map of characters, of which published ones write up to
+# How many times as long a text may become, and with a map of characters, of which published ones write up to
 # 18 for one.
 MAX_LENGTHENING, MAX_LENGTHENING_BY_MAP = 16, 64
 # Chunks whose tokens are kept, and the longest of them in characters: at most some 40 MB.
@@ -180,7 +180,7 @@ class TokenFeaturizer(Featurizer):
         except _NOT_FAILURES:
             raise
         except BaseException as error:
-            code_points(texts)  # says which text is not valid, and why
+            code_points(texts)  # raises with the index of the invalid text
             raise InputError(f"the tokenizer failed on a text ({quoted(error)})") from error
         # Lists up to the last step: for one text each call of numpy costs as much as a word.
         if spec.max_tokens is not None:
@@ -359,7 +359,7 @@ def _check_pieces(name: str, pieces: list[Any], max_characters: int) -> None:
 
 
 def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each", "some"] | None:
-    """Return which chunks between spaces have their tokens in a text as alone: each, some, or None of them."""
+    """Return which chunks between spaces have the same tokens in every text: "each", "some" or, for no chunk, None."""
     kinds = [part["type"] for part in _parts(values.get("pre_tokenizer"), "pretokenizers")]
     if not kinds or not (kinds in _WRITING or _LEAVING.issuperset(kinds)):
         return None

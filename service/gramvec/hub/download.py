@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quoted
 
-TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - says where one goes
+TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - a hint, no token
 # Seconds for questions and for each wait, and for each byte of the files: 200 kB a second.
 MIN_SECONDS, SECONDS_A_BYTE = 60.0, 5e-6
 MAX_ANSWER_BYTES = 2 * 2**20
@@ -29,7 +29,7 @@ _commit = re.compile(r"[0-9a-f]{40}").fullmatch
 
 
 def library() -> Any:
-    """Return the module huggingface_hub. Raises InputError that says how to install it."""
+    """Return the module huggingface_hub. Raises InputError with the command that installs it."""
     return import_extra("huggingface_hub", "hub", "this")
 
 

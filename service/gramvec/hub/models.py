@@ -20,7 +20,7 @@ from gramvec.hub.download import Hub, library
 
 CARD = "README.md"
 FENCE = b"---\n"
-# Metadata of the hub before a card; the card itself has the length that the manifest says.
+# Metadata of the hub before a card; the card itself has the length that the manifest lists.
 MAX_METADATA_BYTES = 64 * 2**10
 # Left free beside a download.
 SPARE_BYTES = 64 * 2**20
@@ -113,7 +113,7 @@ def pull(given: str, folder: Path | None = None, *, digest: str | None = None, o
 
 
 def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> PullResult:
-    """Download a bundle whose files have the sizes that its manifest says, check it and put it into its folder."""
+    """Download a bundle whose files have the sizes in its manifest, check it and put it into its folder."""
     hub.check_size(MANIFEST, 0, MAX_MANIFEST_BYTES)
     with TemporaryDirectory() as made:
         hub.download(MANIFEST, Path(made) / MANIFEST)

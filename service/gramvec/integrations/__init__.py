@@ -68,8 +68,8 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("gramvec"):
             raise
-        said = f"{name}: needs {package}, but there is no module {error.name}: pip install {package}"
-        raise InputError(said) from error
+        sentence = f"{name}: needs {package}, but there is no module {error.name}: pip install {package}"
+        raise InputError(sentence) from error
 
 
 def __dir__() -> list[str]:

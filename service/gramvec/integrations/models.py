@@ -31,8 +31,8 @@ def open_model(model: ModelOrName) -> SentenceEncoder:
     try:
         name = os.fspath(model)
     except TypeError:
-        said = f"model: must be a name, a folder, an Embedder or a Client, got {type(model).__name__}"
-        raise InputError(said, field="model") from None
+        sentence = f"model: must be a name, a folder, an Embedder or a Client, got {type(model).__name__}"
+        raise InputError(sentence, field="model") from None
     return _load_once(name)
 
 

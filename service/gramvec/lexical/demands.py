@@ -1,6 +1,6 @@
 """Demands of a query: `-word` and `-"some words"` leave texts out, `"a phrase"` has to be in a text as it is.
 
-A query says so unambiguously where a quotation mark or a dash stands at the beginning of a word, the quotation ends
+A query demands it unambiguously where a quotation mark or a dash stands at the beginning of a word, the quotation ends
 with a word, and the dash has a letter behind it. Something has to be left that is searched for, and the query has at
 most 12 words: in longer ones, of several sentences, quotation marks are prose.
 """

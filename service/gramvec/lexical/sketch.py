@@ -1,4 +1,4 @@
-"""Sketches of a text's n-grams: so many columns, in which two texts are as alike as the n-grams that they share.
+"""Sketches of a text's n-grams: columns in which two texts are as alike as the n-grams that they share.
 
 Each n-gram adds its weight to one column of each of eight blocks, with a sign; column and sign are bits of its hash, so
 that no n-gram is unknown and no row is stored (Charikar, Chen and Farach-Colton 2002; with several blocks, Kane and

@@ -19,7 +19,7 @@ enum { MAX_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LON
 enum { MAX_BITS = 16 }; /* of a character's id */
 /* Positions are int32, and a text is at most three times as long in normalization form C (UAX #15). */
 enum { LONGEST_TEXT = 1 << 28 };
-/* Slots that are taken one after the other, which a search may have to pass. Of four million keys that nobody chose to
+/* Slots that are taken one after the other, which a search may have to pass. Of four million keys that were not chosen to
  * collide, in a table half full, it is 60. */
 enum { LONGEST_SEARCH = 512 };
 static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u;
@@ -191,7 +191,7 @@ static inline void push_longest(const Features *f, Pending *pending, uint64_t hi
     pending->slots[pending->count++] = slot;
 }
 
-/* Fill `chars`; returns how many there are, 0 for a text of white space alone. */
+/* Fill `chars`; returns how many there are, 0 for a text of only white space. */
 static int64_t read_characters(const Features *f, const Text *text, Characters *chars, int64_t *unknown) {
     const uint16_t *pages = f->pages;
     const uint32_t *entries = f->entries, *latin = entries + ((size_t)pages[0] << PAGE_SHIFT);
@@ -444,7 +444,7 @@ static void featurize_text(const Features *f, int sums, const Text *text, Charac
     resolve(f, pending);
 }
 
-/* The most rows that so many characters of so many texts have, and one more that resolve may overwrite.
+/* The most rows that this number of characters and texts can have, and one more that resolve may overwrite.
  *
  * A text has m characters with its padding, at most two more than it is given. Without sums it has at most a row for
  * each order at each of them, and for each at most one word. With sums it is cut into C chunks of L >= 1 characters,

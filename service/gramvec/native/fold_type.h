@@ -54,7 +54,7 @@ static inline uint32_t fold_of(const FolderObject *f, Py_UCS4 point) {
     return f->entries[(size_t)f->pages[point >> PAGE_SHIFT] << PAGE_SHIFT | (point & 255)];
 }
 
-/* How many characters a text becomes, and in `above` no bits that none of them has; -1 where it stays as it is. */
+/* Number of characters of the folded text, with the union of their bits in `above`; -1 where the text does not change. */
 static Py_ssize_t folded_length(const FolderObject *f, int kind, const void *data, Py_ssize_t length, Py_UCS4 *above) {
     Py_ssize_t size = 0;
     uint32_t bits = 0, changed = 0;

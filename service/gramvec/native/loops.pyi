@@ -10,13 +10,13 @@ Array = Any  # anything with the buffer protocol
 WordArrays = tuple[Array, Array, Array]  # starts uint32[n + 1], chars uint16, rows int32[n]
 
 BLOCK: int
-"""int8 rows are read so many columns at a time, the last time beyond the row's end."""
+"""int8 rows are read this many columns at a time, the last time beyond the row's end."""
 
 class Featurizer:
     """Texts to rows. Made in linear time, without the interpreter's lock, whatever the keys and words are.
 
     Raises ValueError for arrays that do not fit together, on which a search could run wild; for an entry that is there
-    twice; and for entries so many of which want one slot that a search would be long.
+    twice; and for entries of which too many share a slot.
     """
 
     def __new__(

@@ -10,7 +10,7 @@
 #include "lexical.h"
 #include "signs.h"
 
-/* Below so many characters or rows a call is over before another thread could take the interpreter's lock. */
+/* Below this number of characters or rows a call is over before another thread could take the interpreter's lock. */
 enum { KEEP_LOCK = 2048 };
 
 static PyThreadState *give_lock(int64_t work) { return work < KEEP_LOCK ? NULL : PyEval_SaveThread(); }
@@ -145,7 +145,7 @@ static int words_from(Buffers *buffers, Words *words, PyObject *starts, PyObject
     return is_made(fault);
 }
 
-/* A class is one of three, and an id has so many bits; the padding is a space. */
+/* A class is one of three, and an id has at most `bits` bits; the padding is a space. */
 static int are_entries(const uint32_t *entries, Py_ssize_t n_entries, const uint16_t *pages, Py_ssize_t n_pages,
                        Py_ssize_t bits) {
     if (n_pages != 0x110000 >> PAGE_SHIFT) return 0;
@@ -245,7 +245,7 @@ static int has_surrogate(PyObject *text) {
     return found != 0;
 }
 
-/* Of a call, and of texts in it: so many rows of each have their sizes in bytes below 2^63. */
+/* Of a call, and of texts in it: the sizes of their rows in bytes stay below 2^63. */
 #define MAX_CHARACTERS (PY_SSIZE_T_MAX >> 8)
 
 /* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */
@@ -383,7 +383,7 @@ typedef struct {
 /* The products of these and of 2^31 rows fit 63 bits. */
 enum { MAX_COLUMNS = 1 << 20, MAX_STRIDE = 1 << 30 };
 
-/* Whether so many numbers are the vectors of n texts; a product could overflow. */
+/* Whether this many numbers are the vectors of n texts; a product could overflow. */
 static int are_vectors(Py_ssize_t numbers, Py_ssize_t n, const Table *t) {
     return numbers % t->dimension == 0 && numbers / t->dimension == n;
 }

@@ -447,7 +447,7 @@ static int hold_rows(Buffers *buffers, PyObject *given, Py_ssize_t columns, Toke
     return 1;
 }
 
-/* Of the longest row; none of one column. */
+/* Length of the longest row; 0 with one column. */
 static int make_scratch(const TokenRows *rows, Py_ssize_t columns, Scratch *scratch) {
     int64_t longest = 1;
     for (Py_ssize_t r = 0; columns > 1 && r < rows->rows; r++) {

@@ -1,4 +1,4 @@
-/* Signs of turned vectors, and the rows whose signs agree best with a query. search/signs.py says what they are, and has
+/* Signs of turned vectors, and the rows whose signs agree best with a query. search/signs.py defines them, and has
  * the slow loops with which tests compare these. Nothing here knows of Python: the caller may release the interpreter's
  * lock. */
 #ifndef GRAMVEC_SIGNS_H

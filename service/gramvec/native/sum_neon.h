@@ -7,10 +7,10 @@
 
 #include <arm_neon.h>
 
-/* dotprod is of ARMv8.2; every Apple processor has it, and on Linux the kernel says. */
+/* dotprod is of ARMv8.2; every Apple processor has it, and on Linux the kernel reports it. */
 #if defined(__ARM_FEATURE_DOTPROD)
 #define FOR_DOTPROD
-#elif defined(__linux__) && defined(__clang__) && __clang_major__ >= 16 /* before, arm_neon.h has it for -march alone */
+#elif defined(__linux__) && defined(__clang__) && __clang_major__ >= 16 /* before, arm_neon.h has it for -march only */
 #define FOR_DOTPROD __attribute__((target("dotprod")))
 #elif defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define FOR_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))

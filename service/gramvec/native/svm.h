@@ -2,7 +2,7 @@
 
 enum { SVM_LANES = 16, /* labels at a time: a row of weights is a cache line */
        SVM_IDLE = 2,   /* passes without a step after which a row is left out, */
-       SVM_EVERY = 5 }; /* but for each so many'th pass */
+       SVM_EVERY = 5 }; /* but for every such pass */
 
 typedef float SvmLanes[SVM_LANES];
 

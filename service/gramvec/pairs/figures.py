@@ -1,7 +1,7 @@
 """Figures of pairs of rows, from which a pair model tells whether they are one thing.
 
 All of them lie between 0 and about 1, or are small counts, whatever the tables are about. `loops.pair_figures` has
-those of two rows alone (figures_in_python.py is the same in Python); here they get the rows' rivals beside them.
+those of the two rows (figures_in_python.py is the same in Python); here they get the rows' rivals beside them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OF_RIVALS = (("rank_min", -1), ("rank_max", -1), ("lead_max", 1), ("lead_min", 1
 OF_PAIR = (*OF_TEXT, *OF_COLUMNS)
 NAMES = tuple(name for name, _ in (*OF_PAIR, *OF_RIVALS))
 DIRECTIONS = tuple(direction for _, direction in (*OF_PAIR, *OF_RIVALS))
-# A lead is at most that over a rival of this likeness. Of a row with fewer candidates, that one is ahead says nothing.
+# A lead is at most that over a rival of this likeness. With fewer candidates in a row a lead is no evidence.
 RIVAL, FEW = 0.4, 5
 ALIGNED, OF_LIGHTER, EQUAL = 0, 1, 17
 

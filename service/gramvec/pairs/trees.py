@@ -87,7 +87,7 @@ def trees_of(record: Mapping[str, Any]) -> Trees:
 
 def trees_of_scikit_learn(fitted: Any) -> Trees:
     """Return the trees of a fitted HistGradientBoostingClassifier of two classes."""
-    # scikit-learn has no public way to a boosted tree's nodes; whoever calls this compares the probabilities.
+    # scikit-learn has no public way to a boosted tree's nodes; callers compare the probabilities.
     nodes = [trees[0].nodes for trees in fitted._predictors]
     sizes = [len(tree) for tree in nodes]
     starts = np.append(0, np.cumsum(sizes)).astype(np.int32)

@@ -11,9 +11,9 @@ import orjson
 
 from gramvec.text.arrays import Doubles
 
-# Common words count as if so many texts more were in the tables.
+# Common words count as if this many more texts were in the tables.
 BACKGROUND_TEXTS = 30
-# The same where no table says how rare a word is.
+# The same where no table shows how rare a word is.
 ONLY_BACKGROUND_TEXTS = 1000
 FILE = Path(__file__).parent / "word_shares.json"
 

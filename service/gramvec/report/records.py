@@ -24,7 +24,7 @@ class ScoreHistogram:
         unit: what is counted, such as "pairs".
         probabilities: whether the scores are probabilities, so that precision and recall can be expected from them.
         missing: matches that are expected among pairs that have no score, for the expected recall.
-        note: a sentence that says what is counted.
+        note: a sentence on what is counted.
     """
 
     counts: list[int]
@@ -87,7 +87,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairList:
-    """Pairs under a title, with a sentence that says which they are."""
+    """Pairs under a title, with a sentence on which they are."""
 
     title: str
     note: str

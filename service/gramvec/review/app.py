@@ -1,4 +1,4 @@
-"""The page of a review, as a FastAPI application for 127.0.0.1. Its address has a token, which nobody else knows."""
+"""The page of a review, as a FastAPI application for 127.0.0.1. Its address has a secret token."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ReviewServer:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self._socket.bind((HOST, port))
-            self._socket.listen()  # whoever opens the address at once waits, and is not refused
+            self._socket.listen()  # so that a browser that opens the address at once waits
         except OSError as error:
             self._socket.close()
             raise InputError(f"port {port} of {HOST} is taken; give another --port") from error

@@ -23,7 +23,7 @@ CHOICES = 9  # a digit for each
 MAX_LISTED = 500  # labels that the page offers while a person types
 MAX_SHOWN = 2_000  # characters of a text
 MAX_SCORES = 1 << 27  # texts times labels: 0.5 GB
-# How many texts are like one: the mean cosine with so many nearest of a sample.
+# How typical a text is: its mean cosine with this many nearest texts of a sample.
 SAMPLE, NEAREST = 1_000, 20
 MAX_CANDIDATES = 2_000
 SEED = 1
@@ -61,7 +61,7 @@ class LabelQuestions:
         write: called at the end with the written labels; it writes a head and returns what it has to say.
 
     Raises:
-        InputError: there is no text, or too many for so many labels.
+        InputError: there is no text, or too many for the number of labels.
     """
 
     kind = "labels"
@@ -94,7 +94,7 @@ class LabelQuestions:
         self._first = HeadScores(head.labels, head.predict(texts, vectors), head.threshold)
 
     def first(self) -> HeadScores:
-        """Return what the head says."""
+        """Return the scores of the head."""
         return self._first
 
     def propose(self, now: HeadScores, asked: set[int], seed: int) -> list[int]:

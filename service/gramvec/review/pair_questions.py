@@ -16,7 +16,7 @@ from gramvec.review.session import Answers
 # How an answer stands in the file: as `gramvec match --labels` reads it. An unsure answer is no label.
 WRITTEN = {"yes": "1", "no": "0", "unsure": ""}
 ANSWERS = {written: answer for answer, written in WRITTEN.items()}
-# Learning starts when there are so many answers of each kind.
+# Learning starts when there are this many answers of each kind.
 MIN_OF_EACH = 5
 
 

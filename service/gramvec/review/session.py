@@ -1,6 +1,6 @@
 """A review: what is asked, what was answered, and what is learned from it meanwhile.
 
-The page and the command know only this module. A `ReviewSubject` says what the questions are about: pairs of rows
+The page and the command know only this module. A `ReviewSubject` provides the questions: pairs of rows
 (`pair_questions`) or labels of texts (`label_questions`).
 """
 
@@ -79,7 +79,7 @@ class ReviewSubject(Protocol[L]):
         """Write what the review made, and return sentences that say what was written and how to repeat it."""
 
 
-# Learning starts when answers suffice, and again after so many more.
+# Learning starts when answers suffice, and again after this many more.
 LEARN_EVERY = 10
 
 

@@ -288,7 +288,7 @@ def _write_weights(
         for array in (rows, scales):
             places.append(file.tell())
             if array is not None:
-                file.write(np.ascontiguousarray(array).data)  # whose error says what the disk refused, unlike tofile's
+                file.write(np.ascontiguousarray(array).data)  # its error names what the disk refused, unlike tofile's
                 file.write(bytes(ALIGNMENT - file.tell() % ALIGNMENT))
         file.write(bytes(ALIGNMENT))
     return StoredWeights(

@@ -38,7 +38,7 @@ NO_DRIVER = "no NVIDIA driver was found (libcuda.so.1 does not load)"
 # Otherwise a table of 87 MB takes 128 MB on the device, and its scales as much again.
 # TF32 would round the products of encoders that read in order to 10 bits.
 CUDA_OPTIONS = {"arena_extend_strategy": "kSameAsRequested", "use_tf32": "0"}
-# Libraries that the CUDA provider is linked with; gramvec's graphs use none of the others that onnxruntime looks for.
+# Libraries that the CUDA provider is linked with; gramvec's graphs use no other of those that onnxruntime looks for.
 LINKED = ("libcublasLt", "libcublas.", "libcudart", "libcurand")
 LONGEST_CAUSE = 200
 # Levels of onnxruntime's log on stderr. Errors on CUDA are exceptions too, and are reported once.
@@ -163,7 +163,7 @@ class OnnxRuntime(Runtime):
         return vectors
 
     def _vector_of_no_rows(self) -> Floats:
-        """Return the vector of a text without rows: beside a text of one row, where the graph says what it is."""
+        """Return the vector of a text without rows: beside a text of one row, where the graph computes it."""
         if self._of_no_rows is None:
             beside = FeatureBatch(np.zeros(1, np.int32), np.array([0, 0, 1], np.int64))
             self._of_no_rows = self._call(beside)[0]
@@ -304,15 +304,15 @@ def cuda_session(onnxruntime: ModuleType, graph: Path) -> Any:
         raise DeviceError(cause_of(error)) from error
     # A provider that does not load is left out without an exception, so only the session itself can tell.
     if session.get_providers()[0] != CUDA:
-        raise DeviceError("onnxruntime fell back to the CPU; its error line above says why")
+        raise DeviceError("onnxruntime fell back to the CPU; its error line above gives the reason")
     return session
 
 
 def cause_of(error: Exception) -> str:
     """Return one line of onnxruntime's long message: the CUDA error or the lack of memory, if the message names one."""
-    said = " ".join(str(error).split())
-    named = _CAUSE.search(said)
-    return (named[0].strip() if named else said.rpartition("Status Message: ")[2])[:LONGEST_CAUSE] or repr(error)
+    message = " ".join(str(error).split())
+    named = _CAUSE.search(message)
+    return (named[0].strip() if named else message.rpartition("Status Message: ")[2])[:LONGEST_CAUSE] or repr(error)
 
 
 def _options(onnxruntime: ModuleType, severity: int = ERRORS) -> Any:

@@ -24,7 +24,7 @@ RuntimeName = Literal["auto", "onnx", "native"]
 # Largest difference of a vector from its golden one, relative to the latter's length. Sums are made in the same order,
 # or are exact; tanh may round otherwise.
 AGREEMENT = 1e-5
-# Texts that have no features in many models, embedded alone and together whenever a runtime is opened.
+# Texts that have no features in many models, embedded one by one and together whenever a runtime is opened.
 WITHOUT_FEATURES = ("", "\N{GRINNING FACE}")
 # Without the loops in C a bundle's memo is not used, and its int8 rows were rounded apart from those that are.
 AGREEMENT_WITHOUT_MEMO = 5e-2
@@ -35,7 +35,7 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
 
     Args:
         bundle: the model.
-        device: "auto" takes CUDA where that works, else the CPU; one line of the log says why.
+        device: "auto" takes CUDA where that works, else the CPU; one line of the log gives the reason.
         name: "auto" takes ONNX Runtime on CUDA. On a CPU it takes the native loops, or ONNX Runtime for encoders with
             layers or order, and where the loops are unavailable or give other vectors.
 
@@ -66,7 +66,7 @@ def _open_on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
     except (BackendError, DeviceError) as error:
         if required:
             raise DeviceError(f"device cuda is unavailable: {error}; use device cpu or auto") from error
-        # Where there is a driver, somebody expects it to be used.
+        # Where there is a driver, its user expects it to be used.
         log.log(logging.WARNING if plain is None else logging.INFO, "device auto: cpu, because %s", error)
         return None
     except BundleError as error:
@@ -124,7 +124,7 @@ def _check_golden(bundle: Bundle, runtime: Runtime) -> Runtime:
 def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
     """Return the largest difference of a golden vector from what the runtime makes of its text, see `differences`.
 
-    Of texts without features, too, alone and in a batch: they are in no bundle, because the bias says what they are.
+    Of texts without features, too, one by one and in a batch: no bundle has their vectors, which are the bias.
     Raises BackendError if the runtime fails.
     """
     golden = bundle.manifest.golden
@@ -136,19 +136,19 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
 
 
 def _difference_without_features(bundle: Bundle, runtime: Runtime, before: str) -> float:
-    """Return the difference of texts without features alone, each after the text `before`, and of them in a batch.
+    """Return the difference of texts without features one by one, each after the text `before`, and of them in a batch.
 
     A runtime that writes nothing answers what that text left in memory.
     """
-    alone = []
+    single = []
     for text in WITHOUT_FEATURES:
         runtime.embed(bundle.memoised, [before])
-        alone.append(runtime.embed(bundle.memoised, [text]).vectors)
+        single.append(runtime.embed(bundle.memoised, [text]).vectors)
     together = runtime.embed(bundle.memoised, WITHOUT_FEATURES)
     expected, of_no_rows = together.vectors.copy(), vector_of_no_rows(bundle)
     if of_no_rows is not None:
         expected[together.counts == 0] = of_no_rows
-    found = np.concatenate([*alone, together.vectors])
+    found = np.concatenate([*single, together.vectors])
     return float(differences(found, np.tile(expected, (2, 1))).max())
 
 

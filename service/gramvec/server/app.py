@@ -61,7 +61,7 @@ CORS_MAX_AGE_SECONDS = 7200
 
 
 def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[Embedder] | None = None) -> Application:
-    """Return a FastAPI application that serves models; its `state.gramvec` holds them and says whether it is ready.
+    """Return a FastAPI application that serves models; its `state.gramvec` holds them and shows whether it is ready.
 
     Args:
         settings: None for those of the environment variables, so that `uvicorn --factory gramvec.server.app:create_app`
@@ -70,7 +70,7 @@ def create_app(settings: Settings | None = None, embedder: Embedder | Sequence[E
             application starts, before the server listens. An empty sequence serves no model at all.
 
     Raises:
-        BundleError: two of the models have one name, or an alias names none of them.
+        BundleError: two of the models have one name, or an alias names no model.
         InputError: with models, an index or a head of the settings is unavailable.
     """
     return Application(*_service(settings, embedder))

@@ -22,11 +22,11 @@ class Auth:
         `api_key` is the header of this name, which Azure's clients send instead; None if there is none.
 
         Raises:
-            HttpError: 401 that says which part is missing or wrong.
+            HttpError: 401 that names the part that is missing or wrong.
         """
         if api_key is not None and not authorization:
             authorization = SCHEME + api_key
-        # Every key is compared, in constant time, so that the time taken says nothing about any of them.
+        # Every key is compared, in constant time, so that the time taken reveals nothing about any of them.
         given = authorization[len(SCHEME) :].strip()
         known = any([hmac.compare_digest(given, key) for key in self._known])
         if known and authorization[: len(SCHEME)].title() == SCHEME:

@@ -113,7 +113,7 @@ class ModelRoute(APIRoute):
         return self.document(request)
 
     def answer(self, service: Service, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer a request that nobody but this route has to see."""
+        """Answer a request that only this route has to see."""
         request = Request(service, scope, receive, send, self.path)
         return finish(request, self._answer(request))
 

@@ -1,4 +1,4 @@
-"""The message behind a request's body, by which ASGI says that the client has gone: asked for without waiting."""
+"""The message behind a request's body, by which ASGI reports that the client has gone: read without waiting."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class Request(BaseRequest):
         sent: the headers by lower-case name, as bytes; of equal names the last.
         template: the path of the route in metrics and logs, with its parameters' names.
         reason: why the request was refused, in a word; None if it was not.
-        error: an exception that nobody foresaw.
-        send_error: an exception of whoever should send the response: a middleware, or the server.
+        error: an unexpected exception.
+        send_error: an exception of the sender of the response: a middleware, or the server.
         status: of the response; `CLIENT_GONE` until there is one.
         started, complete: of the response.
         timings: of the work that was done for it.
@@ -265,7 +265,7 @@ class Request(BaseRequest):
         return service.admit(name)
 
     def dimensions(self, served: LoadedModel, given: int | None) -> int | None:
-        """Return the number of components of this request: as it says, else by the setting, None for all."""
+        """Return the number of components of this request: its own, else the setting's, None for all."""
         if given is not None or self.service.settings.dimensions is None:
             return given
         return min(self.service.settings.dimensions, served.embedder.dimension)
@@ -309,7 +309,7 @@ class Request(BaseRequest):
             served: the model.
             texts: prepared by it.
             path: the places of the texts in the body. With it, texts of which the model knows nothing are named in the
-                header x-empty-inputs, refused, or given a vector, as the setting `empty_texts` says.
+                header x-empty-inputs, refused, or given a vector, by the setting `empty_texts`.
 
         Raises:
             InputError: texts of which nothing is known are refused.
@@ -326,7 +326,7 @@ class Request(BaseRequest):
         return self._treat_empty(embeddings, path)
 
     def _treat_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
-        """Do with texts of which nothing is known as the setting says."""
+        """Treat texts without known features by the setting `empty_texts`."""
         empty = np.flatnonzero(embeddings.feature_counts == 0)
         places = list_paths([path(index) for index in empty.tolist()])
         kind = self.service.settings.empty_texts

@@ -166,7 +166,7 @@ class LenientBody(Body):
 Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
-# A tag starts with "@" so that it can be told from a field where an error's location is put into words.
+# A tag starts with "@", unlike a field, so that a message can leave it out of an error's location.
 def _one_or_many(value: Any) -> str:
     return "@one" if isinstance(value, str) else "@many"
 

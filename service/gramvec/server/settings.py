@@ -163,8 +163,8 @@ class Settings(BaseModel):
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 lets the system choose a free one.")
     unix_socket: Path | None = Field(
         None,
-        description="Path of a socket of this host to listen on, instead of host and port; whoever may enter its folder"
-        " can connect.",
+        description="Path of a socket of this host to listen on, instead of host and port; users who may enter its"
+        " folder can connect.",
     )
     tls_certificate: Path | None = Field(
         None, description="PEM file of a certificate, and of those that lead to its root: HTTPS instead of HTTP."
@@ -200,7 +200,7 @@ class Settings(BaseModel):
         description="Origin of pages that may ask from a browser, as in https://example.org, or *; may be repeated.",
     )
     metrics: Literal["open", "key", "off"] = Field(
-        "open", description="Who may read /metrics: everybody, those with a key, or nobody."
+        "open", description="Who may read /metrics: all clients, clients with a key, or no client."
     )
     access_log: Literal["off", "on"] = Field(
         "off", description="A log line for every request; failed ones have theirs in any case."

@@ -123,7 +123,7 @@ def read_arrays(
         check: raises ValueError, with the rest of a sentence, if the arrays do not fit together.
         checksum: require and check the file's SHA-256.
         error: class of the exception.
-        remedy: what a message says to do.
+        remedy: the end of a message.
 
     Raises:
         error: the file is of another kind or version, cut, or damaged, or has other arrays.
@@ -134,8 +134,8 @@ def read_arrays(
         if metadata.get("format") != f"gramvec {kind}":
             raise _DamagedError(f"it is not a gramvec {kind} file")
         if metadata.get("version") != str(version):
-            said = quoted(metadata.get("version", "0"))
-            raise _DamagedError(f"it is of version {said}, but this gramvec reads version {version}")
+            version_written = quoted(metadata.get("version", "0"))
+            raise _DamagedError(f"it is of version {version_written}, but this gramvec reads version {version}")
         if checksum:
             _check_checksum(header, memoryview(data))
         _check_specs(found.arrays, arrays)
@@ -257,7 +257,7 @@ def _checksum(header: Mapping[str, Any], data: bytes | memoryview) -> str:
 
 def _check_checksum(header: dict[str, Any], data: memoryview) -> None:
     metadata = dict(header["__metadata__"])
-    said = metadata.pop("sha256", None)
+    checksum = metadata.pop("sha256", None)
     begin = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
-    if said != _checksum({**header, "__metadata__": metadata}, data[begin:]):
+    if checksum != _checksum({**header, "__metadata__": metadata}, data[begin:]):
         raise _DamagedError("its checksum differs")

@@ -122,7 +122,7 @@ def _check_rows(arrays: Mapping[str, Array], rows: int, unknown: int) -> None:
         owned[some] = True
     if unknown >= 0:
         owned[unknown] = True
-    _demand(bool(owned.all()), "a row is owned twice")  # as many owners as rows, so another one by nobody
+    _demand(bool(owned.all()), "a row is owned twice")  # as many owners as rows, so another row has no owner
 
 
 def _are_points(points: Array) -> bool:

@@ -2,7 +2,7 @@
 
 `python -m gramvec.text.fold_rules` writes the same bytes with every Python: characters that are newer than the table's
 version of Unicode, by the list at its head, fold to themselves; what the rules ask about older ones never changes (the
-stability policies of decompositions, case folding, names and digits). docs/design/features.md says what folds.
+stability policies of decompositions, case folding, names and digits). docs/design/features.md lists what folds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS = characters_in(
     (0x6EA, 0x6ED), (0x711, 0x711), (0x730, 0x74A), (0x898, 0x89F), (0x8CA, 0x8E1), (0x8E3, 0x8FF), (0x1AB0, 0x1ACE),
     (0x1DC0, 0x1DFF), (0x20D0, 0x20F0), (0xFB1E, 0xFB1E), (0xFE20, 0xFE2F),
 )  # fmt: skip
-# Of Cyrillic letters with marks these lose them: ѐ ё ѝ й. Others, as ї and ў, are letters that nobody leaves unmarked.
+# Of Cyrillic letters with marks these lose them: ѐ ё ѝ й. Others, as ї and ў, are always written with their marks.
 CYRILLIC = characters_in((0x400, 0x52F))
 CYRILLIC_WITHOUT_MARKS = frozenset("ѐёѝйЀЁЍЙ")
 ARABIC_PRESENTATION = characters_in((0xFB50, 0xFDFF), (0xFE70, 0xFEFE))
@@ -47,7 +47,7 @@ LATIN_AND_ARMENIAN_LIGATURES = characters_in((0xFB00, 0xFB06), (0xFB13, 0xFB17))
 APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\u2035\u2039\u203a\u275b\u275c"
 QUOTES = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\u275d\u275e"
 CURLY = {**dict.fromkeys("\u2018\u2019\u201a\u201b", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f", '"')}
-# What no property of Unicode says.
+# What no property of Unicode tells.
 CHOSEN = {
     **dict.fromkeys(APOSTROPHES, "'"),
     **dict.fromkeys("\u00b4\u02b9\u02bb\u02bc\u02bd\u02c8\u0384\u055a\u05f3\u1fbd\u1fbf\u1ffe\ua78c", "'"),

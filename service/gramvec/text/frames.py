@@ -1,6 +1,6 @@
 """Tables in memory: rows and columns of frames of pandas, polars and pyarrow, and what is missing in them.
 
-None of these libraries is imported: a value is recognized by what it can do, or by its type's name.
+No such library is imported: a value is recognized by what it can do, or by its type's name.
 """
 
 from __future__ import annotations

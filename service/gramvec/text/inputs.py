@@ -45,10 +45,10 @@ def no_text(index: int, value: Any) -> InputError:
     """Return the error for a value that is not a str."""
     kind = type(value).__name__
     if value is None or kind in ("NAType", "NaTType") or (isinstance(value, float) and np.isnan(value)):
-        said = f"text {index} is missing ({value}); leave it out (pandas: dropna) or give '' for it (fillna)"
+        sentence = f"text {index} is missing ({value}); leave it out (pandas: dropna) or give '' for it (fillna)"
     else:
-        said = f"text {index} is of type {kind}; give str"
-    return InputError(said, index=index)
+        sentence = f"text {index} is of type {kind}; give str"
+    return InputError(sentence, index=index)
 
 
 def _check(texts: object) -> None:
@@ -96,7 +96,7 @@ def code_points(texts: Sequence[str], read: Callable[[str], str] = compose) -> C
 
 
 def blocks(texts: Sequence[str], max_texts: int, max_characters: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) of runs of at most so many texts, which have at most so many characters or are one text."""
+    """Yield (first, end) of runs of texts within both limits; a text of more characters is a run of its own."""
     first = size = 0
     for at, text in enumerate(texts):
         if at > first and (at - first == max_texts or size + len(text) > max_characters):

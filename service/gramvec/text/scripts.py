@@ -1,7 +1,7 @@
 """Scripts that are written without spaces between words, where a word is found by its single characters and pairs.
 
 They are Han, kana, Bopomofo, Thai, Lao, Myanmar and Khmer. Hangul is with them: it has spaces, but whether a compound
-or a name has one is a matter of taste, and a syllable says as much as three Latin letters.
+or a name has one is a matter of taste, and a syllable holds as much as three Latin letters.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Vocabulary:
         """Return the index of words by their hashes (see hashing.word_hashes); it is built on first use.
 
         Raises InputError for repeated words, and for words chosen to share a hash. In vocabularies of a million words
-        that nobody chose, two words share a hash in one of 30 million vocabularies.
+        that were not chosen, two words share a hash in one of 30 million vocabularies.
         """
         starts = self.word_starts.astype(np.int64)
         index = hashing.SortedKeys(hashing.word_hashes(self.word_chars, starts[:-1], np.diff(starts)))

@@ -73,7 +73,7 @@ def review_command(
     The pairs are those that teach most: y, n or u (not sure) answers, z takes an answer back, f finishes. Each answer
     is on disk before the next pair is shown. After five answers of each kind a matcher learns from them in the
     background, and asks better. Finishing writes matches, answers and matcher, and shows the command that repeats it.
-    Without RIGHT, rows of LEFT are compared with each other. The page is for this machine alone: it is at 127.0.0.1,
+    Without RIGHT, rows of LEFT are compared with each other. The page is for this machine only: it is at 127.0.0.1,
     and its address has a secret. Needs scikit-learn: pip install 'gramvec[labels]'.
 
     With --head the rows of LEFT are texts: a digit chooses one of the head's best labels, t types one, s is not sure, u

@@ -21,7 +21,7 @@ def run_command(arguments: list[str]) -> tuple[list[str], str]:
 
     Raises InputError with the command's own sentence if it fails.
     """
-    # A process of its own: what is written is what the command writes when somebody repeats it.
+    # In a process of its own, so that the same command writes the same files when it is run again.
     command = [sys.executable, "-m", "gramvec", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")  # noqa: S603 - ours
     messages = done.stderr.strip().splitlines()

@@ -331,7 +331,7 @@ class Batcher:
     def _deliver(self, batch: Batch, outcome: BatchResult) -> None:
         now = time.perf_counter()
         passed, self._free_since = now - self._free_since, now
-        # A batch that failed was tried again in parts, so its time says nothing.
+        # A batch that failed was tried again in parts, so its time is no measurement.
         if not outcome.failed:
             self._throughput.learn(batch.cost, outcome.seconds, passed)
             self._adapt()
@@ -355,7 +355,7 @@ class Batcher:
 
 
 def execute(model: Model, batch: Batch) -> BatchResult:
-    """Call the model with a batch; if that fails, with each request alone, so that only the culprit fails."""
+    """Call the model with a batch; if that fails, with each request by itself, so that only the culprit fails."""
     slices = batch.slices
     texts = slices[0].texts if len(slices) == 1 else [text for piece in slices for text in piece.texts]
     began = time.perf_counter()
@@ -379,7 +379,7 @@ def _try_alone(model: Model, batch: Batch, error: Exception, began: float) -> Ba
         failure.__cause__ = error
         parts = [BatchResult([failure], 0, 0, 0.0, failed=True)]
     else:
-        log.warning("a batch of %d requests failed (%s); each is tried alone", len(slices), type(error).__name__)
+        log.warning("a batch of %d requests failed (%s); each is tried by itself", len(slices), type(error).__name__)
         parts = [execute(model, Batch([piece], 0, 0, 0)) for piece in slices]
     return BatchResult(
         [part.results[0] for part in parts],

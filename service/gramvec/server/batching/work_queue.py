@@ -116,7 +116,7 @@ class WorkQueue:
 
     @contextmanager
     def admit(self, cost: int, has_gone: Callable[[], bool] = has_not_gone) -> Iterator[Job]:
-        """Admit a request whose work costs about as much as so many characters of a model's.
+        """Admit a request whose work costs about as much as this number of characters in a model.
 
         Before each piece of work `has_gone` is asked whether its client has.
 
@@ -188,7 +188,7 @@ class WorkQueue:
             self._begin_next()
 
     def learn(self, job: Job, cost: int, seconds: float) -> None:
-        """Note that a piece of a job, of this cost, took so many seconds."""
+        """Note the seconds that a piece of a job of this cost took."""
         job.left -= cost
         self._cost -= cost
         if cost >= MIN_MEASURED_COST or seconds >= MIN_SECONDS:

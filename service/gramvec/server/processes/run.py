@@ -62,7 +62,7 @@ def serve(settings: Settings) -> None:
                 if (failure := app.state.gramvec.failure) is not None:
                     raise GramvecError(failure)
         finally:
-            # The process ends as it was told to: a second signal does not change its exit code.
+            # A second signal does not change the exit code of a process that ends.
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
 
@@ -76,7 +76,7 @@ def _serve_with_workers(app: Application, settings: Settings, listeners: list[so
 
 
 def allow_descriptors(connections: int) -> None:
-    """Raise this process's limit of open files to what so many connections need, as far as the system lets it."""
+    """Raise this process's limit of open files for this number of connections, as far as the system allows."""
     # The usual soft limit of 1024 would refuse connections without a word.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = connections + OTHER_DESCRIPTORS

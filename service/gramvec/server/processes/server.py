@@ -181,7 +181,7 @@ class Server(uvicorn.Server, Process):
                 self.loop.call_soon_threadsafe(self._request_stop)
 
     def _request_stop(self) -> None:
-        # A second time somebody does not want to wait.
+        # A second signal ends the process at once.
         self.force_exit, self.should_exit = self.should_exit, True
 
     @contextmanager
@@ -344,7 +344,7 @@ class Server(uvicorn.Server, Process):
 
 
 def shut(listener: socket.socket) -> None:
-    """Have the system connect nobody to this listening socket any more; those in its queue can be accepted.
+    """Let the system accept no more connections for this socket; those in its queue can still be accepted.
 
     Closing it at once would reset them, and a proxy does not send their requests a second time. This holds for all
     processes that share the socket.
@@ -389,7 +389,7 @@ class WorkerServer(Server):
         super().stop()
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop only when the supervisor says so: Ctrl-C and a hang-up reach all processes of a terminal."""
+        """Stop only for the supervisor: Ctrl-C and a hang-up reach all processes of a terminal."""
         loop.add_signal_handler(signal.SIGTERM, self.stop)
         loop.add_reader(self._supervisor.fileno(), self._hear, loop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})

@@ -129,7 +129,7 @@ class Worker(Process):
 
     @property
     def ending(self) -> str:
-        """Return the end of a log message that says how the process ended."""
+        """Return the end of a log message on how the process ended."""
         code = self.exitcode or 0
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 

@@ -34,11 +34,11 @@ def _tag_of(value: Any) -> str:
     return "@many" if isinstance(value, list) else "@one"
 
 
-Alone = Annotated[list[str], Field(min_length=1, max_length=1, fail_fast=True)]
+SingleTextList = Annotated[list[str], Field(min_length=1, max_length=1, fail_fast=True)]
 Inputs = Annotated[
     Annotated[str, Tag("@one")]
     | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("@many")]
-    | Annotated[list[Alone], Field(min_length=1, fail_fast=True), Tag("@lists")],
+    | Annotated[list[SingleTextList], Field(min_length=1, fail_fast=True), Tag("@lists")],
     Discriminator(_kind),
 ]
 

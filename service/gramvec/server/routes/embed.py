@@ -49,7 +49,7 @@ MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
 
 
 class EitherRoute(ModelRoute):
-    """Route of two bodies: the shape of the inputs says which."""
+    """Route of two bodies; the shape of the inputs selects one."""
 
     def schema(self, value: Any) -> type[Body]:
         """Return the schema of this body."""

@@ -34,7 +34,7 @@ async def health(request: Request) -> Response:
     return Response([to_json({"status": "alive"})])
 
 
-@probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message says why."))
+@probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message gives the reason."))
 async def ready(request: Request) -> Response:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
     service = request.service
@@ -61,7 +61,7 @@ async def reload(request: Request) -> Response:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
-    once, and requests under way are finished on the old ones; if one is not, nothing changes and the answer says why.
+    once, and requests under way are finished on the old ones. Else nothing changes, and the answer gives the reason.
     """
     service = request.service
     if not service.settings.api_key:
@@ -111,7 +111,7 @@ async def info(request: Request) -> Response:
 
 
 def _as_tei(served: LoadedModel, service: Service) -> dict[str, Any]:
-    """Return what Text Embeddings Inference says of its model at /info, by which clients cut their batches."""
+    """Return Text Embeddings Inference's description of a model at /info, by which clients cut their batches."""
     embedder, settings = served.embedder, service.settings
     return {
         "model_id": embedder.name,

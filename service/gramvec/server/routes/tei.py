@@ -44,7 +44,7 @@ router = model_router("texts")
 async def tokenize_texts(request: Request, body: TokenizeRequest) -> Response:
     """Cut texts into words: runs of characters between white space, which `usage` counts.
 
-    The models have n-grams in the place of tokens, so an id says only which word of its text it is. Clients of Text
+    The models have n-grams in the place of tokens, so an id is only the number of a word in its text. Clients of Text
     Embeddings Inference count tokens with this route.
     """
     texts = body.texts()

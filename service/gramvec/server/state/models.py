@@ -161,7 +161,7 @@ def check_names(embedders: Sequence[Embedder]) -> None:
 
 
 def check_aliases(settings: Settings, embedders: Sequence[Embedder]) -> None:
-    """Raise BundleError for an alias that is a model's own name or names none of these, and for such token ids."""
+    """Raise BundleError for an alias that is a model's own name or names no model, and for such token ids."""
     names = [embedder.name for embedder in embedders]
     served = f"served: {', '.join(map(repr, names))}"
     for alias, model in aliases_of(settings.alias).items():
@@ -191,7 +191,7 @@ def reopen_models(
         attached: the files open now.
 
     Raises:
-        GramvecError: a model or file is unavailable, two models have the same name, or a file belongs to none of them.
+        GramvecError: a model or file is unavailable, two models have the same name, or a file belongs to no model.
             Everything that was opened is closed.
     """
     found: list[Embedder] = []
@@ -250,7 +250,7 @@ def _reopen(settings: Settings, old: Embedder) -> Embedder:
 
 
 def _renew_attached_file(settings: Settings, old: AttachedFile, embedders: Sequence[Embedder]) -> AttachedFile:
-    # Read whole in any case: a digest is what a file says of itself, also one that was cut or changed since.
+    # Read whole in any case: a file that was cut or changed since still states its old digest.
     new = _open_attached_file(settings, old.kind, old.name, old.path, embedders)
     same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
     return old if same else new

@@ -89,7 +89,7 @@ class Service:
         self, settings: Settings, given: Sequence[Embedder] = (), given_attached: Sequence[AttachedFile] = ()
     ) -> None:
         self.settings = settings
-        # What a request with the most texts holds, as pairs, and so many more that one with a few too many is counted.
+        # The values of the largest request, as pairs, and a few more, so that a request slightly too large is counted.
         self.max_values = 4 * settings.max_texts + FIELDS
         self.given = given
         self.given_attached = given_attached
@@ -196,7 +196,7 @@ class Service:
             raise reload_running_error()
         task = self._renewal = asyncio.create_task(self._renew())
         task.add_done_callback(self._renew_later)
-        # Whoever asked may go away; what was begun is brought to its end.
+        # Finish the reload even if the client disconnects.
         await asyncio.wait([task])
         if task.cancelled():
             raise unhealthy_error(self.stop_reason)
@@ -205,7 +205,7 @@ class Service:
     def _renew_later(self, task: asyncio.Task[Reloaded]) -> None:
         self._renewal = None
         if not task.cancelled():
-            task.exception()  # known to be looked at: nobody may be left who asked
+            task.exception()  # marks the exception as retrieved: the client may have gone
 
     async def _renew(self) -> Reloaded:
         serving = [served.embedder for served in self.models.values()]
@@ -239,7 +239,7 @@ class Service:
             if embedder is served.embedder:
                 models[embedder.name] = served
             else:
-                # Nobody closes it: a request that holds it may not have handed its texts over yet. Its thread ends and
+                # It is not closed: a request that holds it may not have handed its texts over yet. Its thread ends and
                 # its files are let go of with the last reference to it.
                 self._retired.add(served.batcher)
                 models[embedder.name] = self._queue_model(embedder)
@@ -350,7 +350,7 @@ class Service:
             return document
 
         if self._document is None or (self._document.done() and self._document.exception() is not None):
-            # In a thread, and once for all who wait; a client that leaves meanwhile ends nobody's waiting.
+            # In a thread, and once for all requests that wait; a client that leaves does not cancel it.
             self._document = asyncio.ensure_future(run_in_background(make_on_loaded))
         return await asyncio.shield(self._document)
 

@@ -58,7 +58,7 @@ class SharedCounters:
     def row(self, key: Key, width: int) -> int:
         """Return the index of the first number of a named row, which is created with zeros.
 
-        Once the part is full, new names share a row that nobody reads.
+        Once the part is full, new names share a row that is never read.
         """
         found = self._rows.get(key)
         if found is not None:

@@ -25,7 +25,7 @@ PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
 def check_tracing() -> None:
-    """Raise InputError, a sentence, where spans cannot be made, or nobody is there to take them."""
+    """Raise InputError, a sentence, where spans cannot be made or exported."""
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
         raise InputError("tracing needs opentelemetry-sdk; install it with: pip install 'gramvec[tracing]'")
     _exporters()
