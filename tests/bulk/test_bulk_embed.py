@@ -169,7 +169,7 @@ def test_a_bad_line_stops_or_is_skipped(name: str, tmp_path: Path, small: gramve
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
     done = embed_file(embedder, Files(source, target), on_error="skip")
     assert (done.rows, done.bad.count) == (3, 1)
-    assert next(iter(list(done.bad.report(3, done.unit))[1:])).startswith(why)
+    assert next(iter(list(done.bad.report(3))[1:])).startswith(why)
     records = [json.loads(line) for line in target.read_bytes().splitlines()]
     assert [record["embedding"] is None for record in records] == [False, True, False]
     for output in ("out.npy", "out.parquet"):

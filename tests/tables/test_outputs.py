@@ -17,6 +17,7 @@ from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.jobs.account import Account
 from gramvec.jobs.stage import open_stage
 from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.tables.ownership import mark_of
@@ -266,9 +267,9 @@ def test_resume_of_a_finished_output_says_so_and_a_stopped_run_is_mentioned(tmp_
     assert done.stderr.decode() == f"{output}: is complete, 2 rows; nothing was left to do\n"
     assert output.stat() == before
     assert b"rows put into" in gramvec_command(*command, "--resume", "--dimensions", "9").stderr
-    stage = open_stage(output, {}, resume=False)
+    stage = open_stage(output, {}, Account(), resume=False)
     stage.append(b"x" * 9)
-    stage.progress.rows = 7
+    stage.account.rows = 7
     stage._checkpoint()
     stage.close()
     done = gramvec_command(*command)

@@ -53,7 +53,7 @@ def test_blank_lines_are_skipped_and_counted(name: str, data: str, numbers: list
     found = read_columns(path, ["label", "text"] if name == "b.tsv" else ["text"], positional=name == "b.tsv")
     assert (found.values["text"], found.numbers) == (["a", "b"], numbers)
     assert found.bad.count == 0
-    assert next(one for one in found.bad.report(2, "line") if "blank" in one).endswith("skipped")
+    assert next(one for one in found.bad.report(2) if "blank" in one).endswith("skipped")
 
 
 def test_a_line_of_text_may_be_empty_and_so_may_a_field(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_names_that_are_empty_or_twice_stop_only_who_asks_for_them(tmp_path: Pat
     path = file(tmp_path, "a.csv", "id,color,,color,text\n1,red,,blue,Acme\n")
     found = read_columns(path, ["text", "color_2"])
     assert found.values == {"text": ["Acme"], "color_2": ["blue"]}
-    assert list(found.bad.report(1, "line")) == [
+    assert list(found.bad.report(1)) == [
         "the header names color 2 times, columns 2, 4; called here the later color_2",
         "the header has no name for column 3; called here column_3",
     ]

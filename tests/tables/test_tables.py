@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from bulk_support import gramvec_command
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadLines
+from gramvec.jobs.account import Account
+from gramvec.jobs.bad_rows import BadRows
 from gramvec.jobs.columns import read_columns
 from gramvec.jobs.stage import open_stage
 from gramvec.tables import json_bounds
@@ -259,12 +260,12 @@ def test_planted_files_are_not_written_through(kind: str, tmp_path: Path) -> Non
 
     plant(partial_of(output))
     with pytest.raises(InputError, match=r"\.out\.partial: is a link or not a regular file; remove it"):
-        open_stage(output, None, resume=False)
+        open_stage(output, None, Account(), resume=False)
     remove(partial_of(output))
     for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
         plant(name)
         with pytest.raises(InputError, match=f"{name.name}: is a link or not a regular file; remove it"):
-            open_stage(output, {}, resume=name == journal_of(output))
+            open_stage(output, {}, Account(), resume=name == journal_of(output))
         if name != new_of(output):
             remove(name)
     for check in (lambda: whole(output).__enter__(), lambda: check_outputs(output)):
@@ -310,13 +311,13 @@ def test_an_output_may_be_a_pipe_or_a_device(tmp_path: Path) -> None:
 
 
 JOURNAL: dict[str, Any] = {
-    "version": 1, "job": {}, "rows": 0, "bytes": 0, "position": [0, 1], "bad": BadLines().as_json(),
+    "version": 1, "job": {}, "rows": 0, "bytes": 0, "position": [0, 1], "bad": BadRows().as_json(),
 }  # fmt: skip
 FORGED = [
     {}, [], {"rows": -1}, {"rows": "x"}, {"rows": 1.5}, {"rows": True}, {"rows": 10**30}, {"bytes": -9},
     {"bytes": None}, {"position": ["a", 1]}, {"position": [0, -1]}, {"position": [0]}, {"position": 7},
     {"job": 5}, {"bad": {}},
-    {"bad": 5}, *({"bad": BadLines().as_json() | bad} for bad in (
+    {"bad": 5}, *({"bad": BadRows().as_json() | bad} for bad in (
         {"add": 1}, {"count": "x"}, {"count": -1}, {"blank": 0.5}, {"unnamed": None}, {"notes": 5}, {"notes": "x"},
         {"reasons": [5]}, {"reasons": [[1]]}, {"reasons": [["x", "y"]]}, {"reasons": [[1, "y"]] * 21},
         {"ranges": [[[[]]]]}, {"ranges": [[1, 2]] * 1_001}, {"ranges": {"a": 1}},
@@ -325,14 +326,25 @@ FORGED = [
 
 
 def test_a_true_journal_is_not_refused(tmp_path: Path) -> None:
-    bad = BadLines()
+    bad = BadRows()
     for number in (3, *range(7, 30), 40):
         bad.add(number, "no text")
     journal_of(tmp_path / "out").write_text(json.dumps(JOURNAL | {"bad": bad.as_json()}))
     partial_of(tmp_path / "out").touch()
-    stage = open_stage(tmp_path / "out", {}, resume=True)
-    assert vars(stage.progress.bad) == vars(bad)
+    stage = open_stage(tmp_path / "out", {}, Account(), resume=True)
+    assert vars(stage.account.bad) == vars(bad)
     stage.close()
+
+
+def test_a_checkpoint_of_bad_rows_stays_as_it_is() -> None:
+    bad = BadRows()
+    for number in (*range(1, 22), 30):
+        bad.add(number, "no text")
+    before = bad.as_json()
+    kept = json.dumps(before)
+    for number in (31, 40):
+        bad.add(number, "no text")
+    assert json.dumps(before) == kept != json.dumps(bad.as_json())
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
@@ -340,4 +352,4 @@ def test_a_forged_journal_is_refused(forged: Any, tmp_path: Path) -> None:
     text = json.dumps(JOURNAL | forged if forged else forged)
     journal_of(tmp_path / "out").write_text(text)
     with pytest.raises(InputError, match="damaged; start again without --resume"):
-        open_stage(tmp_path / "out", {}, resume=True)
+        open_stage(tmp_path / "out", {}, Account(), resume=True)

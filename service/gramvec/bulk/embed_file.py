@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,9 +22,10 @@ import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import VectorPrecision, Vectors, check_dimensions, check_precision, quantize
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadLines, OnError, bad_row
-from gramvec.jobs.outcome import BulkError, Done, Interrupted, JobSettings
-from gramvec.jobs.stage import Progress, Stage, open_stage
+from gramvec.jobs.account import Account, BlockRows
+from gramvec.jobs.bad_rows import BadRows, OnError
+from gramvec.jobs.outcome import Done, JobSettings, raise_stopped
+from gramvec.jobs.stage import Stage, open_stage
 from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.outputs import form_to_write
@@ -103,32 +104,27 @@ class Options:
 
 
 class EmbeddedBlock(NamedTuple):
-    """Vectors [n, k] of a block, zero for a row without one; `missing` bool[n] says which, `bad` why."""
+    """Vectors [n, k] of a block, zero for a row without one; `missing` bool[n] says which."""
 
     vectors: NDArray[np.generic]
     missing: NDArray[np.bool_]
-    bad: list[tuple[int, str]]
+    rows: BlockRows
 
 
 class BlockPart(NamedTuple):
-    """Bytes to append for a block, its number of rows, the bad ones, where the next block begins, and blank lines."""
+    """Bytes to append for a block, and its rows."""
 
     data: bytes
-    rows: int
-    bad: list[tuple[int, str]]
-    position: Position
-    blank: int = 0
+    rows: BlockRows = BlockRows()
 
 
 @dataclass
 class Work:
-    """Work on a block. Its methods raise InputError, with the line's number, for a bad line if on_error is "stop"."""
+    """Work on a block. Its methods raise InputError, with the row's number, for a bad row if the job stops at one."""
 
     embedder: Embedder
     options: Options
-    on_error: OnError = "stop"
-    unit: str = "line"
-    bad: dict[int, str] = field(default_factory=dict)
+    bad: BadRows
 
     def embedded(self, block: Block) -> EmbeddedBlock:
         """Embed a block."""
@@ -141,22 +137,19 @@ class Work:
             for index in bad:
                 texts[index] = ""
             vectors = self.options.embed(self.embedder, texts)
-        named = [(block.numbers[index], bad[index]) for index in sorted(bad)]
-        if named and self.on_error == "stop":
-            number, why = named[0]
-            raise bad_row(self.unit, number, why)
+        rows = BlockRows.of(block, bad)
+        self.bad.check(rows.bad)
         missing = np.zeros(len(texts), np.bool_)
         missing[list(bad)] = True
         numbers = quantize(vectors, self.options.precision)
         if bad:
             numbers[missing] = 0
-        return EmbeddedBlock(numbers, missing, named)
+        return EmbeddedBlock(numbers, missing, rows)
 
     def piece(self, form: Writes, block: Block) -> BlockPart:
         """Embed and encode a block."""
         found = self.embedded(block)
-        data = form.encode(block, found.vectors, found.missing)
-        return BlockPart(data, len(block.texts), found.bad, block.position, block.blank)
+        return BlockPart(form.encode(block, found.vectors, found.missing), found.rows)
 
 
 def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Position = START) -> Iterator[BlockPart]:
@@ -164,7 +157,7 @@ def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Positi
     blocks = reader.blocks(start)
     if start == START:
         first = next(blocks, None)
-        yield BlockPart(form.begin(first, getattr(reader, "schema", None), reader.names), 0, [], START)
+        yield BlockPart(form.begin(first, getattr(reader, "schema", None), reader.names))
         blocks = chain(() if first is None else (first,), blocks)
     yield from map_in_order(blocks, partial(work.piece, form), threads)
 
@@ -228,21 +221,22 @@ def embed_file(
                 " has, such as --input-format csv"
             )
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
-        work = Work(embedder, options, on_error, reader.unit)
+        account = Account(BadRows(on_error, reader.unit))
+        work = Work(embedder, options, account.bad)
         run: Run = partial(pieces, reader, form, work, threads or count_cores())
         if files.output == STDIN or is_stream(files.output):
             if written is not None and not written.in_place:
                 raise InputError(f"{files.output}: not a file; choose another one to write")
             if resume:
                 raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
-            return _write_stream(reader, run, files.output, watch)
+            return _write_stream(reader, run, account, files.output, watch)
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
         job = _job(reader, files, embedder, options, rows, output_form) if can_resume else None
         if resume and (found := mark_of(files.output)) is not None and found.job == digest_of(job):
-            return Done(found.rows, found.rows, BadLines(), reader.unit, was_complete=True)
-        stage = open_stage(files.output, job, resume=resume)
+            return Done(found.rows, found.rows, account.bad, was_complete=True)
+        stage = open_stage(files.output, job, account, resume=resume)
         return _write_staged(reader, run, stage, form, resume=resume, watch=watch)
 
 
@@ -277,52 +271,37 @@ def _job(
     }
 
 
-def _write_stream(reader: Reader, run: Run, output: Path, watch: Watcher | None) -> Done:
-    progress = Progress()
+def _write_stream(reader: Reader, run: Run, account: Account, output: Path, watch: Watcher | None) -> Done:
     with output_file(output) as file:
-        for piece in run(START):
-            file.write(piece.data)
-            _count(progress, piece)
+        for part in run(START):
+            file.write(part.data)
+            account.add(part.rows)
             if watch:
-                watch(reader, progress.rows)
-        progress.bad.notes = reader.notes
-    return Done(progress.rows, 0, progress.bad, reader.unit)
-
-
-def _count(progress: Progress, piece: BlockPart) -> None:
-    progress.rows += piece.rows
-    progress.position = piece.position
-    progress.bad.blank += piece.blank
-    for number, why in piece.bad:
-        progress.bad.add(number, why)
+                watch(reader, account.rows)
+    return account.close(reader)
 
 
 def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: bool, watch: Watcher | None) -> Done:
-    progress = stage.progress
-    resumed = progress.rows
+    account = stage.account
+    resumed = account.rows
     try:
-        if progress.position != START:
+        if account.position != START:
             form.resume(stage.path)
-        for piece in run(progress.position):
-            stage.append(piece.data)
-            _count(progress, piece)
-            if piece.rows:
+        for part in run(account.position):
+            stage.append(part.data)
+            account.add(part.rows)
+            if part.rows.rows:
                 stage.checkpoint_if_due()
             if watch:
-                watch(reader, progress.rows)
-        progress.bad.notes = reader.notes
-        stage.finish(form, progress.rows)
-    except KeyboardInterrupt as error:
-        raise Interrupted(f"stopped; {_left_over(stage, keep=True)}") from error
-    except OSError as error:
-        left = _left_over(stage, keep=resume)
-        if not resume:
-            raise
-        raise BulkError(f"{error.strerror or error}; {left}") from error
-    except BaseException:
-        _left_over(stage, keep=resume)
+                watch(reader, account.rows)
+        stage.finish(form)
+    except BaseException as error:
+        stopped = isinstance(error, KeyboardInterrupt)
+        left = _left_over(stage, keep=resume or stopped)
+        if resume or stopped:
+            raise_stopped(error, left)
         raise
-    return Done(progress.rows, resumed, progress.bad, reader.unit)
+    return account.close(reader, resumed=resumed)
 
 
 def _left_over(stage: Stage, *, keep: bool) -> str:

@@ -25,7 +25,7 @@ from gramvec.bulk.embed_file import COLUMN, EMBEDDING, Files, Options, Work, emb
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
-from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.tables.batches import START, Block
 from gramvec.tables.parquet import pyarrow, texts_of, vector_column, with_metadata
 
@@ -88,7 +88,7 @@ class Embed:
                     f"{embedder.bundle.path}: has digest {embedder.digest}, not {self.digest}; copy the same model"
                 )
             self.options.check(embedder)
-            self._work = Work(embedder, self.options, self.on_error, "row")
+            self._work = Work(embedder, self.options, BadRows(self.on_error, "row"))
         return self._work
 
     def __call__(self, batch: Any) -> Any:
@@ -170,7 +170,9 @@ class _EmbedFile:
             files = Files(
                 Path(source), Path(target), "parquet", "parquet", self._embed.column, self._embed.embedding
             )  # fmt: skip
-            done = embed_file(work.embedder, files, work.options, on_error=work.on_error, threads=self._embed.threads)
+            done = embed_file(
+                work.embedder, files, work.options, on_error=work.bad.on_error, threads=self._embed.threads
+            )
             rows.append(done.rows)
             bad.append(done.bad.count)
         return {"target": list(batch["target"]), "rows": rows, "bad": bad}

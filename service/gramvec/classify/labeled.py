@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadLines, OnError, bad_row
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.columns import read_columns
 from gramvec.tables.columns import text_of
 from gramvec.tables.inputs import FileFormat, Source
@@ -31,7 +31,7 @@ class LabeledTexts:
     several: bool
     numbers: list[int]
     unit: str
-    bad: BadLines
+    bad: BadRows
 
 
 def read_labeled(
@@ -128,8 +128,6 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
             numbers.append(number)
         elif not line.strip():
             continue
-        elif on_error == "stop":
-            raise bad_row(found.unit, number, why, f"{path}: ")
         else:
             bad.add(number, why)
     more = any(len(some) > 1 for some in labels)

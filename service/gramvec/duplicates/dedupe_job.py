@@ -269,7 +269,7 @@ def _report_uncompared(table: DedupeTable, distinct: DistinctRows, watch: JobWat
     if empty:
         have = f"{unit} has no text and repeats" if empty == 1 else f"{unit}s have no text and repeat"
         watch.report(f"{empty:,} {have} nothing")
-    for sentence in bad.report(len(table.ids) + bad.count, unit, "could not be compared"):
+    for sentence in bad.report(len(table.ids) + bad.count, "could not be compared"):
         watch.report(sentence)
 
 

@@ -1,40 +1,55 @@
-"""Bad rows of a file: the error that stops a job, and the account of those that are skipped."""
+"""Bad rows of a file: the first one ends a job, or all are skipped and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any, Literal
 
 from gramvec.errors import InputError
 
 OnError = Literal["stop", "skip"]
+# Number of a row, and why it is bad.
+BadRow = tuple[int, str]
 
 MAX_REASONS = 20
 MAX_RANGES = 1_000
 
 
-def bad_row(unit: str, number: int, why: str, where: str = "") -> InputError:
-    """Return the error of a run that stops at a bad row of a file."""
-    return InputError(f"{where}{unit} {number}: {why}; --on-error skip goes on without such {unit}s")
+class BadRows:
+    """Account of the rows of a file that a job does not use, in bounded memory.
 
-
-class BadLines:
-    """Account of what was not read as it stands, in bounded memory.
-
-    Bad rows are counted, with the reasons of the first 20 and at most 1,000 ranges of other numbers; blank lines that
+    The reasons of the first 20 bad rows are kept, and at most 1,000 ranges of the numbers of others. Blank lines that
     were skipped are counted; notes are about the header.
+
+    Args:
+        on_error: "stop" at a bad row, or "skip" it.
+        unit: what the numbers of rows count, "line" or "row".
+        where: what a message has before the row's number, such as "a.csv: ".
+        remedy: what to do about a bad row that ends the job; None for what commands have, --on-error skip.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, on_error: OnError = "skip", unit: str = "line", where: str = "", remedy: str | None = None
+    ) -> None:
+        self.on_error, self.unit, self._where = on_error, unit, where
+        self._remedy = f"; --on-error skip goes on without such {unit}s" if remedy is None else remedy
         self.count = 0
         self.blank = 0
         self.notes: list[str] = []
-        self.reasons: list[tuple[int, str]] = []
+        self.reasons: list[BadRow] = []
         self.ranges: list[list[int]] = []
         self.unnamed = 0
 
+    def check(self, rows: Sequence[BadRow]) -> None:
+        """Raise InputError for the first of these bad rows, if the job stops at one. Any thread may call this."""
+        if rows and self.on_error == "stop":
+            number, why = rows[0]
+            raise InputError(f"{self._where}{self.unit} {number}: {why}{self._remedy}")
+
     def add(self, number: int, why: str) -> None:
-        """Count a row. Numbers must ascend."""
+        """Count a row. Numbers must ascend. Raises as `check` does."""
+        self.check([(number, why)])
         self.count += 1
         if len(self.reasons) < MAX_REASONS:
             self.reasons.append((number, why))
@@ -45,44 +60,41 @@ class BadLines:
         else:
             self.unnamed += 1
 
-    def report(self, rows: int, unit: str, outcome: str = "could not be embedded and got no vector") -> Iterator[str]:
+    def report(self, rows: int, outcome: str = "could not be embedded and got no vector") -> Iterator[str]:
         """Yield sentences about the header, the blank lines and the bad rows, if there are any.
 
         Args:
             rows: how many rows were read.
-            unit: "line" or "row", what the numbers count.
             outcome: what became of the bad rows.
         """
         yield from self.notes
         if self.blank:
-            yield f"{self.blank:,} blank {unit}{' was' if self.blank == 1 else 's were'} skipped"
+            yield f"{self.blank:,} blank {self.unit}{' was' if self.blank == 1 else 's were'} skipped"
         if not self.count:
             return
         yield f"{self.count:,} of {rows:,} {outcome}:"
-        yield from (f"{unit} {number}: {why}" for number, why in self.reasons)
+        yield from (f"{self.unit} {number}: {why}" for number, why in self.reasons)
         if self.ranges:
             named = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in self.ranges)
-            yield f"{unit}s {named}" + (f", and {self.unnamed:,} more" if self.unnamed else "")
+            yield f"{self.unit}s {named}" + (f", and {self.unnamed:,} more" if self.unnamed else "")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the argument of `from_json`."""
-        return dict(vars(self))
+        """Return the argument of `restore`; later rows do not change it."""
+        names = ("count", "blank", "notes", "reasons", "ranges", "unnamed")
+        return {name: deepcopy(getattr(self, name)) for name in names}
 
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> BadLines:
-        """Return the account that `as_json` was called on.
+    def restore(self, value: dict[str, Any]) -> None:
+        """Take the counts of an account that `as_json` was called on.
 
         Raises ValueError, KeyError, TypeError or AttributeError for anything else: a journal may be forged.
         """
-        made = cls()
-        if value.keys() != vars(made).keys():
+        if value.keys() != self.as_json().keys():
             raise ValueError("names other than those of an account")
-        made.count, made.blank, made.unnamed = (whole_number(value[name]) for name in ("count", "blank", "unnamed"))
-        made.notes = [str(note) for note in _short_list(value["notes"], MAX_RANGES)]
+        self.count, self.blank, self.unnamed = (whole_number(value[name]) for name in ("count", "blank", "unnamed"))
+        self.notes = [str(note) for note in _short_list(value["notes"], MAX_RANGES)]
         reasons, ranges = _short_list(value["reasons"], MAX_REASONS), _short_list(value["ranges"], MAX_RANGES)
-        made.reasons = [(whole_number(number), str(why)) for number, why in reasons]
-        made.ranges = [[whole_number(first), whole_number(last)] for first, last in ranges]
-        return made
+        self.reasons = [(whole_number(number), str(why)) for number, why in reasons]
+        self.ranges = [[whole_number(first), whole_number(last)] for first, last in ranges]
 
 
 def whole_number(value: Any) -> int:
@@ -92,7 +104,7 @@ def whole_number(value: Any) -> int:
     return value
 
 
-def _short_list(value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"not a list of at most {most}")
+def _short_list(value: Any, max_items: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > max_items:
+        raise ValueError(f"not a list of at most {max_items}")
     return value

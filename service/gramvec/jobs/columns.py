@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadLines, OnError, bad_row
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.tables.batches import MISSING, Reader, named, value_at
 from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import FileFormat, Form
@@ -30,7 +30,7 @@ class Columns:
     unit: str
     values: dict[str, list[str]]
     numbers: list[int] = field(default_factory=list)
-    bad: BadLines = field(default_factory=BadLines)
+    bad: BadRows = field(default_factory=BadRows)
     found: dict[str, None] = field(default_factory=dict)
 
 
@@ -73,6 +73,7 @@ def read_columns(
     wanted = list(dict.fromkeys([*columns, *optional]))
     with TableRows(path, format, positional=columns if positional else (), name=name) as rows:
         table = Columns(rows.name, rows.unit, {column: [] for column in wanted})
+        table.bad = BadRows(on_error, rows.unit, f"{rows.name}: ")
         table.found.update(dict.fromkeys(rows.names or ()))
         if rows.names:
             _check_named(table, columns, options, rows.reader)
@@ -89,8 +90,6 @@ def read_columns(
                         if found is not MISSING:
                             table.found.setdefault(column)
                         values.append((as_text or text_of)(found))
-                elif on_error == "stop":
-                    raise bad_row(rows.unit, number, why, f"{rows.name}: ")
                 else:
                     table.bad.add(number, why)
             if len(table.numbers) > most:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.jobs.bad_rows import BadLines
+from gramvec.jobs.bad_rows import BadRows
 
 JobSettings = dict[str, Any]
 
@@ -22,15 +22,14 @@ class Interrupted(BulkError):
 
 @dataclass(frozen=True)
 class Done:
-    """Result of a run: rows in all, those of an earlier run among them, and the bad lines.
+    """Result of a run: rows in all, those of an earlier run among them, and the bad rows.
 
     was_complete: nothing was done, because --resume found the output of the same job.
     """
 
     rows: int
     resumed: int
-    bad: BadLines
-    unit: str
+    bad: BadRows
     was_complete: bool = False
 
 

@@ -12,16 +12,15 @@ import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadLines, whole_number
+from gramvec.jobs.account import Account
+from gramvec.jobs.bad_rows import whole_number
 from gramvec.jobs.outcome import JobSettings, check_same_job
-from gramvec.tables.batches import START, Position
 from gramvec.tables.ownership import digest_of, mark
 from gramvec.tables.staging import check_plain, journal_of, new_of, open_alone, open_plain, partial_of, whole
 from gramvec.tables.writers import Writes
@@ -34,42 +33,40 @@ MAX_JOURNAL_BYTES = 16 << 20
 log = logging.getLogger("gramvec.jobs")
 
 
-@dataclass
-class Progress:
-    """Progress of a job: the input's position, the rows done, the bytes of the stage file, and the bad rows."""
-
-    position: Position = START
-    rows: int = 0
-    bytes: int = 0
-    bad: BadLines = field(default_factory=BadLines)
-
-
 class Stage:
-    """An open stage file, locked against a second run."""
+    """An open stage file, locked against a second run.
 
-    def __init__(self, output: Path, job: JobSettings | None, file: BinaryIO, progress: Progress) -> None:
+    Attributes:
+        account: the rows of the input that are in the file.
+        bytes: of the file.
+        journalled: rows that the journal has.
+    """
+
+    def __init__(
+        self, output: Path, job: JobSettings | None, file: BinaryIO, account: Account, length: int = 0
+    ) -> None:  # fmt: skip
         self.output = output
         self.path = partial_of(output)
-        self.progress = progress
+        self.account, self.bytes = account, length
         self.file = file
         self._job = job
-        self.journalled = progress.rows
+        self.journalled = account.rows
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="gramvec-journal")
         self._syncing: Future[None] | None = None
-        self._written = progress.bytes
+        self._written = length
         self._time = time.monotonic()
 
     def append(self, data: bytes) -> None:
         """Write and count bytes. Raises OSError if the disk is full."""
         self.file.write(data)
-        self.progress.bytes += len(data)
+        self.bytes += len(data)
 
     def checkpoint_if_due(self) -> None:
         """Write the journal in the background, after 16 MiB or 2 seconds and once the last one is on disk.
 
-        `progress` must count everything that was appended.
+        `account` must count everything that was appended.
         """
-        is_much = self.progress.bytes - self._written >= CHECKPOINT_BYTES
+        is_much = self.bytes - self._written >= CHECKPOINT_BYTES
         if not is_much and time.monotonic() - self._time < CHECKPOINT_SECONDS:
             return
         if self._syncing is None or self._syncing.done():
@@ -77,21 +74,13 @@ class Stage:
 
     def _checkpoint(self) -> None:
         self._settle()
-        self._written, self._time = self.progress.bytes, time.monotonic()
+        self._written, self._time = self.bytes, time.monotonic()
         if self._job is None:
             return
         self.file.flush()
-        progress = self.progress
-        journal = {
-            "version": JOURNAL_VERSION,
-            "job": self._job,
-            "position": list(progress.position),
-            "rows": progress.rows,
-            "bytes": progress.bytes,
-            "bad": progress.bad.as_json(),
-        }
+        journal = {"version": JOURNAL_VERSION, "job": self._job, "bytes": self.bytes, **self.account.as_json()}
         text = orjson.dumps(journal, option=orjson.OPT_INDENT_2) + b"\n"
-        self._syncing = self._thread.submit(self._write_journal, text, progress.rows)
+        self._syncing = self._thread.submit(self._write_journal, text, self.account.rows)
 
     def _write_journal(self, text: bytes, rows: int) -> None:
         os.fdatasync(self.file.fileno())  # the journal must never be ahead of what it speaks of, even if power fails
@@ -105,8 +94,9 @@ class Stage:
         if syncing is not None:
             syncing.result()
 
-    def finish(self, form: Writes, rows: int) -> None:
+    def finish(self, form: Writes) -> None:
         """Move the stage file, or what the form makes of it, to the output's place."""
+        rows = self.account.rows
         if form.in_place:
             self._settle()
             form.finish(self.file, self.file, rows)
@@ -137,12 +127,13 @@ class Stage:
             self.file.close()
 
 
-def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
+def open_stage(output: Path, job: JobSettings | None, account: Account, *, resume: bool) -> Stage:
     """Open the stage file of an output.
 
     Args:
         output: the file to be written.
         job: what decides its bytes, as JSON has it; None for a job without a journal.
+        account: of the job, which has done nothing yet; it becomes that of the run that is resumed.
         resume: continue what an earlier run of the same job left, if anything.
 
     Raises:
@@ -155,16 +146,16 @@ def open_stage(output: Path, job: JobSettings | None, *, resume: bool) -> Stage:
     except OSError as error:
         raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
     try:
-        progress = _left(output, job, os.fstat(file.fileno()).st_size) if resume and job is not None else Progress()
+        length = _restore(output, job, account, os.fstat(file.fileno()).st_size) if resume and job is not None else 0
     except InputError:
         file.close()
         raise
-    if progress.bytes == 0:
+    if length == 0:
         _say_what_is_dropped(output, resume=resume)
         journal_of(output).unlink(missing_ok=True)
-    file.truncate(progress.bytes)
-    file.seek(progress.bytes)
-    return Stage(output, job, file, progress)
+    file.truncate(length)
+    file.seek(length)
+    return Stage(output, job, file, account, length)
 
 
 def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
@@ -179,22 +170,21 @@ def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
             )  # fmt: skip
 
 
-def _left(output: Path, job: JobSettings, size: int) -> Progress:
+def _restore(output: Path, job: JobSettings, account: Account, size: int) -> int:
+    """Let an account go on where the journal of an output says; return how many bytes of the stage file it covers."""
     path = journal_of(output)
     try:
         with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:
             journal = orjson.loads(file.read(MAX_JOURNAL_BYTES))
-        offset, number = map(whole_number, journal["position"])
-        rows, length = whole_number(journal["rows"]), whole_number(journal["bytes"])
-        progress = Progress(Position(offset, number), rows, length, BadLines.from_json(journal["bad"]))
-        version, former = journal["version"], dict(journal["job"])
+        account.restore(journal)
+        length, version, former = whole_number(journal["bytes"]), journal["version"], dict(journal["job"])
     except FileNotFoundError:
-        return Progress()
+        return 0
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: damaged; start again without --resume") from error
     if version != JOURNAL_VERSION:
         raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
     check_same_job(output, orjson.loads(orjson.dumps(job)), former)
-    if size < progress.bytes:
+    if size < length:
         raise InputError(f"{partial_of(output)}: shorter than its journal says; start again without --resume")
-    return progress
+    return length

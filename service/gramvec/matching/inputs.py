@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError, quoted
-from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.columns import MOST_ROWS, Columns, read_columns
 from gramvec.matching.matcher import PairLabels
 from gramvec.tables.batches import Reader
@@ -144,22 +144,16 @@ def read_labels(
     both: dict[tuple[int, int], str] = {}
     skipped = 0
     for path in paths:
-        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding)):
-            try:
-                if isinstance(label, InputError):
-                    raise label
-                one, other, match = label
-                pair = (_row(one, rows[0], "left", place), _row(other, rows[1], "right", place))
-            except InputError:
-                if on_error == "stop":
-                    raise
-                skipped += 1
-                continue
+        bad = BadRows(on_error, where=f"{path}: ", remedy="")
+        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad):
+            one, other, match = label
+            pair = rows[0][one], rows[1][other]
             first = found.setdefault(pair, (match, place))
             if first[0] != match:
                 both.setdefault(pair, f"{quoted(one)} and {quoted(other)} ({first[1]} and {place})")
             if len(found) > MOST_LABELS:
                 raise InputError(f"{place}: more than {MOST_LABELS:,} labeled pairs; give fewer")
+        skipped += bad.count
     if both and on_error == "stop":
         raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
     kept = _sorted((*pair, match) for pair, (match, _) in found.items() if pair not in both)
@@ -205,46 +199,52 @@ def _sorted(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
     return PairLabels(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.bool_))
 
 
-def _row(one: str, rows: dict[str, int], side: str, place: str) -> int:
-    if one not in rows:
-        raise InputError(f"{place}: no row of the {side} table has the id {quoted(one)}; correct it or remove the line")
-    return rows[one]
+def _labeled_rows(
+    path: Path, form: FileFormat, ids: Sequence[Container[str]], bad: BadRows
+) -> Iterator[tuple[str, tuple[str, str, bool]]]:
+    """Yield (file and line, (left id, right id, match)) of each row that has a label, and add the others that are bad.
 
-
-def _labeled_rows(path: Path, form: FileFormat) -> Iterator[tuple[str, tuple[str, str, bool] | InputError]]:
-    """Yield (file and line, (left id, right id, match), or what is wrong with it) of each row that has a label."""
-    names: tuple[str, str] | None = None
-    for place, record in _records(path, form):
-        if isinstance(record, InputError):
-            yield place, record
-            continue
-        names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
-        if names is None or not record.keys() >= {*names, "match"}:
-            has = ", ".join(quoted(name) for name in list(record)[:MOST_NAMED])
-            raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
-        answer = text_of(record["match"]).strip().casefold()
-        if answer and answer not in ANSWERS:
-            why = f"{place}: match is {quoted(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
-            yield place, InputError(why)
-        elif answer:
-            yield place, (text_of(record[names[0]]), text_of(record[names[1]]), ANSWERS[answer])
-
-
-def _records(path: Path, form: FileFormat) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
-    """Yield (file and line, columns by name) of each row; values of any type, because ids are often numbers."""
+    Ids are of any type in a file, because they are often numbers.
+    """
     if form.form == "txt":
         raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
+    names: tuple[str, str] | None = None
     try:
         with TableRows(path, form) as rows:
+            bad.unit = rows.unit
             if rows.names is not None and "match" not in rows.names:
                 has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
                 separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
                 raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
             for number, record, why in rows:
                 place = f"{path}: {rows.unit} {number}"
-                yield place, record if why is None else InputError(_of_labels(f"{place}: {why}"))
+                if why is not None:
+                    bad.add(number, why)
+                    continue
+                names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
+                if names is None or not record.keys() >= {*names, "match"}:
+                    has = ", ".join(quoted(name) for name in list(record)[:MOST_NAMED])
+                    raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
+                answer = text_of(record["match"]).strip().casefold()
+                if not answer:
+                    continue
+                left, right = (text_of(record[name]) for name in names)
+                if (wrong := _find_wrong(answer, (left, right), ids)) is None:
+                    yield place, (left, right, ANSWERS[answer])
+                else:
+                    bad.add(number, wrong)
     except InputError as error:
         raise InputError(_of_labels(str(error))) from error
+
+
+def _find_wrong(answer: str, pair: tuple[str, str], ids: Sequence[Container[str]]) -> str | None:
+    """Return what is wrong with an answer or the ids of a pair, None if they are good."""
+    if answer not in ANSWERS:
+        return f"match is {quoted(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
+    for side, name, known in zip(("left", "right"), pair, ids, strict=True):
+        if name not in known:
+            return f"no row of the {side} table has the id {quoted(name)}; correct it or remove the line"
+    return None
 
 
 def _of_labels(message: str) -> str:

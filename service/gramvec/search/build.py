@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.bulk.embed_file import COLUMN, Watcher
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.jobs.bad_rows import MAX_RANGES, MAX_REASONS, BadLines, OnError
+from gramvec.jobs.account import Account
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.outcome import Done, check_same_job, raise_stopped
 from gramvec.search.documents import DocumentEncoder, EncodedBlock
 from gramvec.search.filters import check_name, columns_of, kind_of
@@ -40,7 +41,7 @@ from gramvec.search.folder import (
 from gramvec.search.segments import engine_errors, schema_of, tantivy
 from gramvec.search.snapshot import Snapshot
 from gramvec.search.writer import IndexWriter, SeenIds
-from gramvec.tables.batches import START, Block, Position, Reader
+from gramvec.tables.batches import START, Block, Reader
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.readers import open_reader
 from gramvec.tables.writers import records_of
@@ -52,19 +53,6 @@ CHECKPOINT_SECONDS = 60.0
 EMPTY = "there is no text in the input; an index needs at least one"
 
 CountedRows = Annotated[int, Field(ge=0, le=1 << 62)]
-
-
-class _BadRows(BaseModel):
-    """Account of bad rows, as BadLines.as_json returns it."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    count: CountedRows = 0
-    reasons: Annotated[list[tuple[CountedRows, str]], Field(max_length=MAX_REASONS)] = []
-    ranges: Annotated[list[tuple[CountedRows, CountedRows]], Field(max_length=MAX_RANGES)] = []
-    unnamed: CountedRows = 0
-    blank: CountedRows = 0
-    notes: Annotated[list[str], Field(max_length=MAX_REASONS)] = []
 
 
 class Checkpoint(NamedTuple):
@@ -156,9 +144,10 @@ def build_index(
                     filters=columns_of(filters, records_of(first) if first is not None else []),
                 )  # fmt: skip
                 left = manifest, []
-            build = _Build(output, job, *left)
+            account = Account(BadRows(on_error, reader.unit))
+            build = _Build(output, job, *left, account)
             guessed = {name for name, kind in map(kind_of, filters) if kind is None}
-            encoder = DocumentEncoder(embedder, left[0], reader.unit, truncate, on_error, guessed)
+            encoder = DocumentEncoder(embedder, left[0], account.bad, truncate, guessed)
             return build.run(reader, blocks, encoder, threads or count_cores(), watch)
     except BaseException:
         if made and not (output / JOURNAL).exists() and not (output / MANIFEST).exists():
@@ -190,7 +179,12 @@ class _Build:
     """A generation that is being built, from its last checkpoint where there are some."""
 
     def __init__(
-        self, output: Path, job: dict[str, Any], manifest: IndexManifest, checkpoints: Sequence[Checkpoint]
+        self,
+        output: Path,
+        job: dict[str, Any],
+        manifest: IndexManifest,
+        checkpoints: Sequence[Checkpoint],
+        account: Account,
     ) -> None:
         self._output, self._job, self._manifest = output, job, manifest
         self._folder = output / manifest.generation
@@ -204,14 +198,14 @@ class _Build:
             if not checkpoints:
                 _clear_build(output)
             raise
-        start = Checkpoint(0, (START.offset, START.number), 0, 0, BadLines().as_json())
+        start = Checkpoint(0, (START.offset, START.number), 0, 0, BadRows().as_json())
         point = next((one for one in (*checkpoints, start) if one.rows == self._writer.rows), None)
         if point is None:
             self._writer.close()
             raise InputError(f"{output}: what is left of its build is damaged; start again without --resume")
         self._point = point
-        self._resumed = self._read = point.read
-        self._position, self._next_id, self._bad = point.position, point.next_id, BadLines.from_json(point.bad)
+        account.restore({"position": point.position, "rows": point.read, "bad": point.bad})
+        self._account, self._resumed, self._next_id = account, point.read, point.next_id
         self._seen = SeenIds(self._folder / IDS, point.rows) if manifest.id is not None else None
 
     def run(
@@ -223,7 +217,7 @@ class _Build:
         watch: Watcher | None,
     ) -> Done:
         """Read the rest of the input and make the generation the index's current one."""
-        blocks = blocks or reader.blocks(Position(*self._position))
+        blocks = blocks or reader.blocks(self._account.position)
         due = time.monotonic() + CHECKPOINT_SECONDS
         try:
             for encoded in map_in_order(blocks, encoder.encode, threads):
@@ -232,7 +226,7 @@ class _Build:
                     self._commit()
                     due = time.monotonic() + CHECKPOINT_SECONDS
                 if watch is not None:
-                    watch(reader, self._read)
+                    watch(reader, self._account.rows)
             if not self._writer.rows:
                 raise InputError(EMPTY)
             self._commit()
@@ -242,24 +236,20 @@ class _Build:
         self._writer.close()
         made = self._manifest.model_copy(update={"next": self._writer.rows, "next_id": self._next_id})
         finish_generation(self._output, made)
-        self._bad.notes = reader.notes
-        return Done(self._read, self._resumed, self._bad, reader.unit)
+        return self._account.close(reader, resumed=self._resumed)
 
     def _append(self, encoded: EncodedBlock) -> None:
         if self._seen is not None:
             self._seen.add([one.id for one in encoded.documents])
         self._writer.append(encoded)
-        numbers = encoded.block.numbers
-        self._read += len(numbers)
-        self._next_id = max(self._next_id, *numbers) if numbers else self._next_id
-        self._position = (encoded.block.position.offset, encoded.block.position.number)
-        self._bad.blank += encoded.block.blank
-        for number, why in encoded.bad:
-            self._bad.add(number, why)
+        self._next_id = max(self._next_id, encoded.rows.last)
+        self._account.add(encoded.rows)
 
     def _commit(self) -> None:
         """Write the journal with the last checkpoint and this one, then commit: tantivy knows which of both holds."""
-        new = Checkpoint(self._writer.rows, self._position, self._read, self._next_id, self._bad.as_json())
+        done, position = self._account, self._account.position
+        place = position.offset, position.number
+        new = Checkpoint(self._writer.rows, place, done.rows, self._next_id, done.bad.as_json())
         if self._seen is not None:
             self._seen.save()
         self._write_journal(self._point, new)
@@ -337,11 +327,11 @@ def _journal(output: Path) -> _Journal | None:
     try:
         found = _Journal.model_validate_json(read_bounded(output / JOURNAL, MAX_JOURNAL))
         for one in found.checkpoints:
-            _BadRows.model_validate_json(orjson.dumps(one.bad))
+            BadRows().restore(one.bad)
         return found
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError) as error:
+    except (OSError, AttributeError, KeyError, TypeError, ValueError) as error:  # ValidationError is a ValueError
         raise _journal_error(output) from error
 
 

@@ -12,7 +12,8 @@ import orjson
 from gramvec.bulk.embed_file import Watcher
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.jobs.bad_rows import BadLines, OnError
+from gramvec.jobs.account import Account
+from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.outcome import BulkError, Done, raise_stopped
 from gramvec.search.build import EMPTY, check_model, finish_generation, start_generation
 from gramvec.search.documents import (
@@ -73,9 +74,10 @@ def add_to_index(
         if replace and manifest.id is None:
             raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
         reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
-        encoder = DocumentEncoder(embedder, manifest, reader.unit, truncate, on_error)
+        account = Account(BadRows(on_error, reader.unit))
+        encoder = DocumentEncoder(embedder, manifest, account.bad, truncate)
         writer = _open_writer(path, manifest)
-        seen, bad, read, last = SeenIds(None, 0), BadLines(), 0, 0
+        seen, last = SeenIds(None, 0), 0
         before = writer.rows
         try:
             for encoded in map_in_order(reader.blocks(), encoder.encode, threads or count_cores()):
@@ -84,13 +86,10 @@ def add_to_index(
                     seen.add(ids)
                     writer.make_room(ids, replace=replace)
                 writer.append(encoded)
-                read += len(encoded.block.numbers)
-                last = max(last, *encoded.block.numbers) if encoded.block.numbers else last
-                bad.blank += encoded.block.blank
-                for number, why in encoded.bad:
-                    bad.add(number, why)
+                last = max(last, encoded.rows.last)
+                account.add(encoded.rows)
                 if watch is not None:
-                    watch(reader, read)
+                    watch(reader, account.rows)
             if writer.rows == before:
                 raise InputError(EMPTY)
             # Before the commit: rows and ids are never used twice, even where the commit is lost.
@@ -102,8 +101,7 @@ def add_to_index(
             raise
         writer.close()
         _drop_removed(path)
-    bad.notes = reader.notes
-    return Done(read, 0, bad, reader.unit)
+    return account.close(reader)
 
 
 def remove_from_index(path: Path, ids: Collection[str]) -> int:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gramvec.bulk.embed_file import refused
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
-from gramvec.jobs.bad_rows import OnError, bad_row
+from gramvec.jobs.account import BlockRows
+from gramvec.jobs.bad_rows import BadRows
 from gramvec.lexical.letters import tokens
 from gramvec.search.filters import (
     MAX_VALUES,
@@ -27,7 +28,7 @@ from gramvec.search.segments import check_letters, engine_errors, open_letters, 
 from gramvec.search.signs import signs_of
 from gramvec.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import MISSING, START, Block, value_at
+from gramvec.tables.batches import MISSING, Block, value_at
 from gramvec.tables.columns import text_of, value_or_none
 from gramvec.tables.writers import json_line, records_of
 from gramvec.text.arrays import Int64s
@@ -58,14 +59,13 @@ class RawDocument(NamedTuple):
 
 
 class EncodedBlock(NamedTuple):
-    """The rows of a block: documents, their vectors with checksums and signs, and what was wrong with the others."""
+    """The rows of a block: documents, their vectors with checksums and signs, and what becomes of the rows."""
 
     documents: list[RawDocument]
     vectors: Bytes
     checksums: list[int]
     signs: NDArray[np.uint8]
-    block: Block = Block(START)
-    bad: Sequence[tuple[int, str]] = ()
+    rows: BlockRows = BlockRows()
 
 
 class DocumentEncoder:
@@ -78,13 +78,12 @@ class DocumentEncoder:
         self,
         embedder: Embedder,
         manifest: IndexManifest,
-        unit: str,
+        bad: BadRows,
         truncate: bool,
-        on_error: OnError,
         guessed: Collection[str] = (),
     ) -> None:
-        self._embedder, self._manifest, self._unit, self._guessed = embedder, manifest, unit, guessed
-        self._truncate, self._on_error = truncate, on_error
+        self._embedder, self._manifest, self._bad, self._guessed = embedder, manifest, bad, guessed
+        self._truncate = truncate
 
     def encode(self, block: Block) -> EncodedBlock:
         """Return the rows of a block.
@@ -106,16 +105,15 @@ class DocumentEncoder:
                 document = self._document(number, text, record)
             except InputError as error:
                 bad[at] = str(error)
-                if self._on_error == "stop":
-                    raise bad_row(self._unit, number, str(error)) from None
                 continue
             documents.append(document)
             kept.append(text)
+        rows = BlockRows.of(block, bad)
+        self._bad.check(rows.bad)
         units = unit_vectors(self._embedder, self._embedder.prepare(kept, truncate=self._truncate))
         vectors = quantize_rows(units)
-        said = [(block.numbers[at], bad[at]) for at in sorted(bad)]
         signs = signs_of(vectors[:, : self._manifest.dimensions])
-        return EncodedBlock(documents, vectors, checksums(vectors), signs, block, said)
+        return EncodedBlock(documents, vectors, checksums(vectors), signs, rows)
 
     def _document(self, number: int, text: str, record: Record) -> RawDocument:
         try:

@@ -150,7 +150,7 @@ def fit(
             threshold=_of_all(thresholds), thresholds=_of_labels(thresholds), watch=partial(bars.advance, "learning"),
         )  # fmt: skip
     head.save(output)
-    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "could not be read"):
+    for sentence in found.bad.report(len(found.numbers) + found.bad.count, "could not be read"):
         click.echo(sentence, err=True)
     for line in _report_lines(head, quality):
         click.echo(line)

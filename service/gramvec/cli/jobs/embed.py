@@ -184,7 +184,7 @@ def report_done(done: Done, output: Path, began: float) -> None:
     if done.was_complete:
         click.echo(f"{output}: is complete, {done.rows:,} rows; nothing was left to do", err=True)
         return
-    for sentence in done.bad.report(done.rows, done.unit):
+    for sentence in done.bad.report(done.rows):
         click.echo(sentence, err=True)
     if output != STDIN:
         seconds = time.monotonic() - began

@@ -105,5 +105,5 @@ def pairs_command(
             show_report(page, report)
     if output is not None and output != STDIN:
         click.echo(f"{len(found.numbers):,} pairs put into {output}", err=True)
-    for sentence in found.bad.report(len(found.numbers) + found.bad.count, found.unit, "could not be read"):
+    for sentence in found.bad.report(len(found.numbers) + found.bad.count, "could not be read"):
         click.echo(sentence, err=True)

@@ -1,0 +1,73 @@
+"""Account of a job over a file: blocks are counted in the file's order, and a stopped job goes on after the last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gramvec.jobs.bad_rows import BadRow, BadRows, whole_number
+from gramvec.jobs.outcome import Done
+from gramvec.tables.batches import START, Block, Position, Reader
+
+
+class BlockRows(NamedTuple):
+    """Rows of a block that a job has worked on.
+
+    Args:
+        position: where the next block begins.
+        rows: how many there are.
+        last: the highest of their numbers, 0 without rows.
+        blank: blank lines that were skipped.
+        bad: the bad rows, in order.
+    """
+
+    position: Position = START
+    rows: int = 0
+    last: int = 0
+    blank: int = 0
+    bad: Sequence[BadRow] = ()
+
+    @classmethod
+    def of(cls, block: Block, bad: Mapping[int, str]) -> BlockRows:
+        """Return the rows of a block; `bad` has the reasons of its bad rows by their index."""
+        named = [(block.numbers[at], bad[at]) for at in sorted(bad)]
+        return cls(block.position, len(block.numbers), max(block.numbers, default=0), block.blank, named)
+
+
+@dataclass
+class Account:
+    """Rows of a file that a job has done.
+
+    Attributes:
+        bad: the bad rows.
+        position: where the next block begins.
+        rows: how many rows were read, bad ones too.
+    """
+
+    bad: BadRows = field(default_factory=BadRows)
+    position: Position = START
+    rows: int = 0
+
+    def add(self, block: BlockRows) -> None:
+        """Count the rows of the next block. Raises InputError for a bad row if the job stops at one."""
+        self.rows += block.rows
+        self.position = block.position
+        self.bad.blank += block.blank
+        for number, why in block.bad:
+            self.bad.add(number, why)
+
+    def close(self, reader: Reader, *, resumed: int = 0) -> Done:
+        """Return the result of the job; `resumed` of its rows were done by an earlier run."""
+        self.bad.notes = reader.notes
+        return Done(self.rows, resumed, self.bad)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a journal holds of the job, the argument of `restore`."""
+        return {"position": list(self.position), "rows": self.rows, "bad": self.bad.as_json()}
+
+    def restore(self, value: dict[str, Any]) -> None:
+        """Take what `as_json` returned. Raises as `BadRows.restore` does for anything else."""
+        offset, number = map(whole_number, value["position"])
+        self.position, self.rows = Position(offset, number), whole_number(value["rows"])
+        self.bad.restore(value["bad"])
