@@ -151,12 +151,12 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
     copy.replace(
         readers,
         '_READERS = {"pairs": read_pairs,',
-        'def read_arrows(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:\n'
+        'def read_arrows(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:\n'
         "    groups: list[Group] = []\n"
-        "    bad = BadRows(path)\n"
+        '    bad = SkippedRows(path, on_bad, "write a => b")\n'
         "    for number, text, why in read_lines(path):\n"
         '        fields = [] if why else text.split(" => ")\n'
-        '        _keep(fields if len(fields) == 2 else [], number, groups, bad, on_bad, "write a => b")\n'
+        "        _keep(fields if len(fields) == 2 else [], number, groups, bad)\n"
         "    return groups, bad\n\n\n"
         '_READERS = {"arrows": read_arrows, "pairs": read_pairs,',
     )

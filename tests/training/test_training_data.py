@@ -34,7 +34,7 @@ def test_pairs_skip_and_count_bad_rows_with_their_lines(tmp_path: Path, name: st
         "identical sides": [4],
         "not UTF-8": [5],
     }
-    assert bad.total == 5
+    assert bad.count == 5
     assert "5 rows skipped: 2 an empty side (lines 3, 6), 1 identical sides (line 4)" in bad.summary()
 
 

@@ -151,7 +151,7 @@ def test_a_file_with_labels_is_recognized(tmp_path: Path) -> None:
         [1, 0],
         True,
     )
-    assert bad.total == 1
+    assert bad.count == 1
 
 
 @pytest.mark.parametrize(

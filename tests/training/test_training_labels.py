@@ -62,8 +62,8 @@ def test_texts_with_labels_are_read(tmp_path: Path, name: str, text: str, said: 
     (tmp_path / name).write_text(text)
     found, bad = read_label_texts(tmp_path / name)
     assert found == [Labeled("x", ("cars",)), Labeled("y", ("buy",)), Labeled("x", ("vans",))]
-    assert len(bad.notes()) == len(said)
-    assert all(one in note for one, note in zip(said, bad.notes(), strict=True))
+    assert len(bad.sentences()) == len(said)
+    assert all(one in note for one, note in zip(said, bad.sentences(), strict=True))
 
 
 def test_bad_objects_are_counted_by_line(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ def test_start_belongs_to_what_trains() -> None:
 def split(data: DataSet, folder: Path, seed: int) -> tuple[list[Group], HeldOut]:
     """The groups of a file that are trained on, and the pairs that are held out."""
     groups, bad = read_paraphrases(folder / data.path, layout=data.layout)
-    assert bad.total == 0
+    assert bad.count == 0
     return split_held_out(groups, data.held_out, seed)
 
 

@@ -114,7 +114,7 @@ def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from gramvec_training.readers.pairs import read_pairs\n"
         "peak = lambda: next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM'))\n"
         "before = peak()\n"
-        "assert read_pairs(Path(sys.argv[1]))[1].total == 1\n"
+        "assert read_pairs(Path(sys.argv[1]))[1].count == 1\n"
         "print((peak() - before) >> 10)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
@@ -143,12 +143,12 @@ def test_a_file_without_a_line_feed_takes_little_memory(tmp_path: Path) -> None:
 def test_headers_and_scores_are_recognized_and_said(tmp_path: Path, name: str, text: str, said: str) -> None:
     groups, bad = read_pairs(write(tmp_path / name, text))
     assert groups == PAIRS
-    assert any(said in line for line in bad.notes()), bad.notes()
+    assert any(said in line for line in bad.sentences()), bad.sentences()
 
 
 def test_a_plain_file_has_nothing_said_of_it(tmp_path: Path) -> None:
     _, bad = read_pairs(write(tmp_path / "a.tsv", "cars\tvehicles\nbuy\tpurchase\n"))
-    assert bad.notes() == []
+    assert bad.sentences() == []
 
 
 def test_bad_rows_of_a_csv_file_keep_their_lines(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_csv_file_without_columns_is_refused(tmp_path: Path, text: bytes, reas
 def test_a_column_that_is_named_twice_is_reported(tmp_path: Path) -> None:
     found, bad = read_pairs(write(tmp_path / "a.csv", "a,a\nc,d\n"))
     assert found == [("c", "d")]
-    assert "the header names a 2 times" in bad.notes()[0]
+    assert "the header names a 2 times" in bad.sentences()[0]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_labels_and_texts_are_found_by_name(tmp_path: Path, name: str, text: str
 def test_the_wordings_of_a_csv_file_are_below_its_header(tmp_path: Path) -> None:
     groups, bad = read_groups(write(tmp_path / "a.csv", "a,b,c\none,two,three\nx,y,\n"))
     assert groups == [("one", "two", "three"), ("x", "y")]
-    assert bad.notes() == [f"{tmp_path / 'a.csv'}: line 1 is a header; every column is a wording"]
+    assert bad.sentences() == [f"{tmp_path / 'a.csv'}: line 1 is a header; every column is a wording"]
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -226,4 +226,4 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory,
         except InputError as error:
             assert "\n" not in str(error)
         else:
-            assert bad.total + len(found) <= data.count(b"\n") + data.count(b"\r") + 1
+            assert bad.count + len(found) <= data.count(b"\n") + data.count(b"\r") + 1

@@ -15,7 +15,7 @@ from gramvec.errors import InputError
 from gramvec_training.evaluate.similarity import correlations
 from gramvec_training.readers.columns import SCORES, find_places, header_of, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.lines import SkippedRows, near
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import Floats
@@ -31,7 +31,7 @@ class Scored(NamedTuple):
     texts: tuple[str, ...]
 
 
-def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], BadRows]:
+def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], SkippedRows]:
     """Read the rows of a file, plain or compressed; where no name is known, they are the first three columns.
 
     A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) says which columns these
@@ -40,22 +40,22 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Ba
     or holds no usable row.
     """
     found: list[Scored] = []
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, _REMEDY)
     header, rows = split_header(table_rows(bad), path, SCORES, LEFT)
     places = _IN_ORDER
     if header is not None and len(header) >= len(places):
         score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)
         places = (score[0], *pair) if score and pair else _IN_ORDER
         names = [repr(header[place]) for place in places]
-        bad.add_remark(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
+        bad.add_note(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
     for number, columns, why in rows:
         why = why or _wrong(columns, places, named=header is not None)
         if why:
-            bad.note(number, why, on_bad=on_bad, remedy=_REMEDY)
+            bad.add(number, why)
         else:
             found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
     if not found:
-        skipped = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        skipped = f" ({bad.summary(of_file=False)})" if bad.count else ""
         raise InputError(f"{near(path)}: no usable row{skipped}; {_REMEDY}")
     return found, bad
 

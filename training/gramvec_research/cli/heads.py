@@ -56,11 +56,11 @@ def head(
     from gramvec_research.answers import LabelAnswers, ScoreAnswers, Scored, read_scored
     from gramvec_research.heads import head_settings, learn_head, make_way_for_head
     from gramvec_training.readers.labels import Labeled, read_labeled
-    from gramvec_training.readers.lines import BadRows
+    from gramvec_training.readers.lines import SkippedRows
 
     answers: LabelAnswers | ScoreAnswers
     rows: list[Labeled] | list[Scored]
-    bad: BadRows
+    bad: SkippedRows
     if labeled is not None and scored is None:
         rows, bad = read_labeled(labeled, on_bad=bad_rows)
         answers = LabelAnswers.of(rows)
@@ -69,7 +69,7 @@ def head(
         answers = ScoreAnswers.of(rows)
     else:
         raise click.UsageError("give a file to learn from, as --labeled or as --scored")
-    for note in bad.notes():
+    for note in bad.sentences():
         click.echo(note, err=True)
     make_way_for_head(out, overwrite=overwrite)
     values = head_settings(frozen=not learn_model, **settings)

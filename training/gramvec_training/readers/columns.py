@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gramvec.errors import InputError
 from gramvec.tables.columns import TableRows
 from gramvec.tables.inputs import form_of
-from gramvec_training.readers.lines import BadRows, check_exists, near, read_lines, short_reason
+from gramvec_training.readers.lines import SkippedRows, check_exists, near, read_lines, short_reason
 
 Names = frozenset[str]
 
@@ -46,7 +46,7 @@ def has_names(path: Path) -> bool:
     return form_of(path) not in ("txt", "tsv")
 
 
-def table_rows(bad: BadRows) -> Iterator[FieldRow]:
+def table_rows(bad: SkippedRows) -> Iterator[FieldRow]:
     """Yield the rows of the file of `bad`; the names of its columns, where its form has them, are the first row.
 
     Raises:
@@ -61,7 +61,7 @@ def table_rows(bad: BadRows) -> Iterator[FieldRow]:
     with TableRows(path) as rows:
         bad.unit = rows.unit
         for note in rows.reader.notes:
-            bad.add_remark(note)
+            bad.add_note(note)
         names = rows.names
         if names:
             yield _header(names, path, 1)
@@ -90,7 +90,7 @@ def _as_text(value: Any) -> str:
 
 
 def choose_columns(
-    rows: Iterator[FieldRow], bad: BadRows, first: Names, second: Names, *, labels: bool = False
+    rows: Iterator[FieldRow], bad: SkippedRows, first: Names, second: Names, *, labels: bool = False
 ) -> tuple[ChosenColumns, Iterator[FieldRow]]:
     """Return the places of the two columns named in `first` and `second`, and the rows below the header.
 
@@ -121,16 +121,16 @@ def choose_columns(
         named = f"{header_of(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
-        bad.add_remark(named)
+        bad.add_note(named)
         return ChosenColumns(wanted), below
     scores = [values[score] for values in readable if len(values) > score]
     if labels:  # the others are refused when they are read
         scores = [value for value in scores if is_number(value)]
     is_binary = bool(scores) and all(is_number(value) and float(value) in (0, 1) for value in scores)
     if labels:
-        bad.add_remark(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
+        bad.add_note(f"{named}, which is learned: {'0 or 1' if is_binary else 'a score'}")
     else:
-        bad.add_remark(
+        bad.add_note(
             f"{named}, {'so rows with 0 are left out' if is_binary else 'which is not used: every row counts'}"
         )
     return ChosenColumns(wanted, score, is_binary), below

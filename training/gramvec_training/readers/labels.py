@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gramvec.errors import InputError
 from gramvec_training.readers.columns import find_places, header_of, is_number, split_header, table_rows
-from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.lines import SkippedRows, near
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
 
@@ -25,7 +25,7 @@ class Labeled(NamedTuple):
     texts: tuple[str, ...]
 
 
-def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], BadRows]:
+def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], SkippedRows]:
     """Read the rows of a file, plain or compressed; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
@@ -40,7 +40,7 @@ def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], 
     return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
 
 
-def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], BadRows]:
+def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], SkippedRows]:
     """Read rows with one text each, like `read_labeled`; a third column of numbers is reported and ignored.
 
     Raises:
@@ -65,16 +65,16 @@ def same_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], BadRows]:
+def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], SkippedRows]:
     found: list[Labeled] = []
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, remedy)
     pairs = 3 in counts
     header, rows = split_header(table_rows(bad), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
     if header is not None:
         places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)
         texts = " and ".join(repr(header[place]) for place in places[1:])
-        bad.add_remark(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
+        bad.add_note(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
     for number, columns, why in rows:
         if places is not None and len(columns) > max(places):
@@ -83,18 +83,18 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
             columns, scores = columns[:2], scores + 1
         wanted = {len(found[0].texts) + 1} if found else {len(places)} if places else counts
         if why:
-            bad.note(number, why, on_bad=on_bad, remedy=remedy)
+            bad.add(number, why)
         elif len(columns) not in wanted:
             counted = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
-            bad.note(number, counted, on_bad=on_bad, remedy=remedy)
+            bad.add(number, counted)
         elif not all(columns):
-            bad.note(number, "an empty column", on_bad=on_bad, remedy=remedy)
+            bad.add(number, "an empty column")
         else:
             found.append(Labeled(columns[0], tuple(columns[1:])))
     if scores:
-        bad.add_remark(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
+        bad.add_note(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:
-        why = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        why = f" ({bad.summary(of_file=False)})" if bad.count else ""
         raise InputError(f"{near(path)}: no usable row{why}; {remedy}")
     return found, bad
 

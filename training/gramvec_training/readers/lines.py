@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from gramvec.errors import InputError
+from gramvec.jobs.bad_rows import BadRows
 from gramvec.tables.inputs import STDIN, Source
 from gramvec.tables.readers import open_reader
 from gramvec_training.sections import OnBad
@@ -25,41 +25,36 @@ def near(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-@dataclass
-class BadRows:
-    """Unusable rows of one file: reason -> line numbers from 1.
+class SkippedRows(BadRows):
+    """Bad rows of a file of training data, by reason.
 
-    remarks: on how the file was read, a sentence each: its header, its scores. unit: what the numbers count, "line" or,
-    of Parquet and spreadsheets, "row".
+    Args:
+        path: the file.
+        on_bad: "refuse" ends the run at a bad row, "skip" counts it.
+        remedy: what to do about a bad row that ends the run.
+
+    Attributes:
+        lines: numbers of the rows by reason.
+        notes: on how the file was read, a sentence each: its header, its scores.
     """
 
-    path: Path
-    lines: dict[str, list[int]] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
-    unit: str = "line"
+    def __init__(self, path: Path, on_bad: OnBad, remedy: str) -> None:
+        super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{near(path)} ", remedy=f"; {remedy}")
+        self.path = path
+        self.lines: dict[str, list[int]] = {}
 
-    def note(self, line: int, reason: str, *, on_bad: OnBad, remedy: str) -> None:
-        """Count one bad row, or refuse it where `on_bad` is "refuse".
+    def add(self, number: int, why: str) -> None:
+        """Count a row. Raises InputError, which names file and line, if the run ends at a bad row."""
+        super().add(number, why)
+        self.lines.setdefault(why, []).append(number)
 
-        Raises:
-            InputError: `on_bad` is "refuse"; the message names file and line.
-        """
-        if on_bad == "refuse":
-            raise InputError(f"{near(self.path)} {self.unit} {line}: {reason}; {remedy}")
-        self.lines.setdefault(reason, []).append(line)
+    def add_note(self, sentence: str) -> None:
+        """Add a note, without the file's name, to `notes`."""
+        self.notes.append(f"{near(self.path)}: {sentence}")
 
-    def add_remark(self, sentence: str) -> None:
-        """Add a remark, without the file's name, to `remarks`."""
-        self.remarks.append(f"{near(self.path)}: {sentence}")
-
-    def notes(self) -> list[str]:
-        """Return all lines for the user: `remarks`, and the summary where rows were skipped."""
-        return [*self.remarks, *([self.summary()] if self.total else [])]
-
-    @property
-    def total(self) -> int:
-        """Return the number of bad rows."""
-        return sum(len(numbers) for numbers in self.lines.values())
+    def sentences(self) -> list[str]:
+        """Return all lines for the user: `notes`, and the summary where rows were skipped."""
+        return [*self.notes, *([self.summary()] if self.count else [])]
 
     def summary(self, *, of_file: bool = True) -> str:
         """Return a line such as "my.tsv: 3 rows skipped: 2 one column (lines 4, 9), 1 not UTF-8 (line 7)".
@@ -67,23 +62,23 @@ class BadRows:
         Without `of_file` it begins with the number of rows.
         """
         name = f"{near(self.path)}: " if of_file else ""
-        if not self.total:
+        if not self.count:
             return f"{name}no row skipped"
         parts = []
         for reason, numbers in sorted(self.lines.items()):
             shown = ", ".join(str(number) for number in numbers[:_SHOWN_LINES])
             more = ", ..." if len(numbers) > _SHOWN_LINES else ""
             parts.append(f"{len(numbers):,} {reason} ({self.unit}{'s' if len(numbers) > 1 else ''} {shown}{more})")
-        return f"{name}{self.total:,} row{'s' if self.total > 1 else ''} skipped: {', '.join(parts)}"
+        return f"{name}{self.count:,} row{'s' if self.count > 1 else ''} skipped: {', '.join(parts)}"
 
 
 class RowsRead:
     """Rows of a file that were read before a run begins, and its bad rows; they are handed over once and not kept."""
 
-    def __init__(self, rows: list[Any], bad: BadRows) -> None:
-        self._read: tuple[list[Any], BadRows] | None = (rows, bad)
+    def __init__(self, rows: list[Any], bad: SkippedRows) -> None:
+        self._read: tuple[list[Any], SkippedRows] | None = (rows, bad)
 
-    def take(self) -> tuple[list[Any], BadRows] | None:
+    def take(self) -> tuple[list[Any], SkippedRows] | None:
         """Return the rows and the bad rows; None where they were taken before."""
         read, self._read = self._read, None
         return read

@@ -22,7 +22,7 @@ from gramvec_training.readers.columns import (
     is_zero,
     table_rows,
 )
-from gramvec_training.readers.lines import BadRows, near, read_lines
+from gramvec_training.readers.lines import SkippedRows, near, read_lines
 from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
@@ -42,26 +42,26 @@ RIGHT = frozenset(
 )
 
 
-def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
+def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
     """Read groups of two from `a<TAB>b` rows, or from two columns of a CSV file.
 
     A header and a column of scores are recognized and said, see `readers.columns`; rows with a score of 0 among scores
     of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB) are
     skipped and counted, or refused with InputError.
     """
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT)
     groups: list[Group] = []
     zeros = 0
     for number, values, why in rows:
         if why or len(values) <= max(chosen.wanted):
-            bad.note(number, why or too_few(values, chosen), on_bad=on_bad, remedy=PAIRS_REMEDY)
+            bad.add(number, why or too_few(values, chosen))
         elif is_zero(chosen, values):
             zeros += 1
         else:
-            _keep([values[place] for place in chosen.wanted], number, groups, bad, on_bad, PAIRS_REMEDY)
+            _keep([values[place] for place in chosen.wanted], number, groups, bad)
     if zeros:
-        bad.add_remark(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
+        bad.add_note(f"{zeros:,} row{'s' if zeros > 1 else ''} with a score of 0 left out")
     return groups, bad
 
 
@@ -70,43 +70,43 @@ def too_few(values: list[str], chosen: ChosenColumns) -> str:
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
 
-def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
+def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
     """Read groups of two or more wordings separated by tabs; repeated wordings count once.
 
     Bad rows as in `read_pairs`; an empty column between others is left out without making the row bad.
     """
     groups: list[Group] = []
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     rows = table_rows(bad)
     if has_names(path) and next(rows, None) is not None:
-        bad.add_remark(f"{header_of(path)}; every column is a wording")
+        bad.add_note(f"{header_of(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
-            bad.note(number, why or "one column", on_bad=on_bad, remedy=PAIRS_REMEDY)
+            bad.add(number, why or "one column")
         else:
-            _keep([value for value in values if value], number, groups, bad, on_bad, PAIRS_REMEDY)
+            _keep([value for value in values if value], number, groups, bad)
     return groups, bad
 
 
-def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], BadRows]:
+def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
     """Read groups of two from PPDB rows `LHS ||| phrase ||| paraphrase ||| features ||| alignment ||| entailment`.
 
     Three fields are enough (PPDB 1.0 has no entailment). Bad rows as in `read_pairs`.
     """
     groups: list[Group] = []
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, _PPDB_REMEDY)
     for number, text, why in read_lines(path):
         fields = [field.strip() for field in text.split(_PPDB_SEPARATOR)]
         if why or len(fields) < 3:
-            bad.note(number, why or "fewer than three fields", on_bad=on_bad, remedy=_PPDB_REMEDY)
+            bad.add(number, why or "fewer than three fields")
         else:
-            _keep(fields[1:3], number, groups, bad, on_bad, _PPDB_REMEDY)
+            _keep(fields[1:3], number, groups, bad)
     return groups, bad
 
 
 def read_paraphrases(
     path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip"
-) -> tuple[list[Group], BadRows]:
+) -> tuple[list[Group], SkippedRows]:
     """Read groups of any layout; without `layout`, `*.groups.tsv`, plain or compressed, are groups and all else pairs.
 
     Raises:
@@ -117,18 +117,18 @@ def read_paraphrases(
         layout = "groups" if plain_name.endswith(".groups.tsv") else "pairs"
     groups, bad = _READERS[layout](path, on_bad=on_bad)
     if not groups:
-        found = f" ({bad.summary(of_file=False)})" if bad.total else ""
+        found = f" ({bad.summary(of_file=False)})" if bad.count else ""
         raise InputError(f"{near(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
     return groups, bad
 
 
-def _keep(columns: list[str], number: int, groups: list[Group], bad: BadRows, on_bad: OnBad, remedy: str) -> None:
+def _keep(columns: list[str], number: int, groups: list[Group], bad: SkippedRows) -> None:
     if not columns or "" in columns:
-        bad.note(number, "an empty side", on_bad=on_bad, remedy=remedy)
+        bad.add(number, "an empty side")
         return
     wordings = tuple(dict.fromkeys(columns))
     if len(wordings) < 2:
-        bad.note(number, "identical sides", on_bad=on_bad, remedy=remedy)
+        bad.add(number, "identical sides")
         return
     groups.append(wordings)
 
@@ -155,14 +155,14 @@ def holds_labels(path: Path) -> bool:
     Raises:
         InputError: The file is missing or no text.
     """
-    bad = BadRows(path)
+    bad = SkippedRows(path, "skip", PAIRS_REMEDY)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         return False
     return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
 
 
-def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPairs, BadRows]:
+def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPairs, SkippedRows]:
     """Read labeled pairs; the labels are binary where those of the first hundred rows are 0 or 1.
 
     Bad rows (too few columns, an empty side, not UTF-8, longer than 16 MiB) are skipped and counted, or refused.
@@ -171,18 +171,18 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
         InputError: At the line: a label that is no number, or another than 0 and 1 where they are binary; and
             for a file without labels.
     """
-    bad = BadRows(path)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         raise InputError(f"{near(path)}: no column of labels; write 0, 1 or a score behind the two texts")
     left, right, labels = [], [], []
     for number, values, why in rows:
         if why or len(values) <= max(*chosen.wanted, chosen.score):
-            bad.note(number, why or too_few(values, chosen), on_bad=on_bad, remedy=PAIRS_REMEDY)
+            bad.add(number, why or too_few(values, chosen))
             continue
         left_text, right_text = (values[place] for place in chosen.wanted)
         if not left_text or not right_text:
-            bad.note(number, "an empty side", on_bad=on_bad, remedy=PAIRS_REMEDY)
+            bad.add(number, "an empty side")
             continue
         labels.append(_label(values[chosen.score], f"{near(path)} line {number}", binary=chosen.zero_is_not))
         left.append(left_text)

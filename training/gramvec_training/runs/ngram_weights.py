@@ -56,7 +56,7 @@ def learn_ngram_weights(
         BundleError: The bundle.
     """
     pairs, bad = read_labeled_pairs(source, on_bad=on_bad)
-    for line in bad.notes():
+    for line in bad.sentences():
         _log.warning(line)
     _check(pairs, source)
     known = open_bundle(start)

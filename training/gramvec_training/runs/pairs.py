@@ -39,7 +39,7 @@ from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.labels import read_label_texts
-from gramvec_training.readers.lines import BadRows, near
+from gramvec_training.readers.lines import SkippedRows, near
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
@@ -135,13 +135,13 @@ def _pairs_record(history: History) -> dict[str, Any]:
     }
 
 
-def _draw(begun: StartedRun, data_set: DataSet, seed: int, index: int) -> tuple[list[Group], BadRows, HeldOut]:
+def _draw(begun: StartedRun, data_set: DataSet, seed: int, index: int) -> tuple[list[Group], SkippedRows, HeldOut]:
     """Return the groups of a data set that are trained on, its bad rows, and its held-out pairs."""
     groups, bad = begun.take_rows() or read_paraphrases(
         begun.data / data_set.path, layout=data_set.layout, on_bad=data_set.bad_rows
     )
     groups, held_out = split_held_out(groups, data_set.held_out, seed)
-    for line in bad.notes():
+    for line in bad.sentences():
         _log.warning(line)
     if data_set.max_groups is not None and data_set.max_groups < len(groups):
         rng = np.random.default_rng([seed, 2**31, index])
@@ -160,7 +160,7 @@ def _source(
     return SourceGroups(data_set.name, flat, offsets, data_set.pairs_per_group, data_set.cap)
 
 
-def _data_record(data_set: DataSet, groups: list[Group], bad: BadRows, source: SourceGroups) -> dict[str, Any]:
+def _data_record(data_set: DataSet, groups: list[Group], bad: SkippedRows, source: SourceGroups) -> dict[str, Any]:
     return {
         "name": data_set.name,
         "license": data_set.license,
@@ -191,7 +191,7 @@ class LabelPlan(Plan):
         self.started = begin_from(config)
         rows, self._bad = begun.take_rows() or read_label_texts(begun.data / data_set.path, on_bad=data_set.bad_rows)
         self._split = split = split_labels(rows, data_set.held_out, training.seed)
-        for line in self._bad.notes():
+        for line in self._bad.sentences():
             _log.warning(line)
         texts, spec = split.train.texts, spec_of(config)
         self._labels = len(split.names)
@@ -316,7 +316,7 @@ def _source_labels(data_set: DataSet, train: LabelTexts, labels: int, corpus: Co
     return LabelGroups(data_set.name, np.concatenate(groups).astype(np.int64), offsets, cap=data_set.cap)
 
 
-def _data_record_labels(data_set: DataSet, split: LabelSplit, bad: BadRows, source: LabelGroups) -> dict[str, Any]:
+def _data_record_labels(data_set: DataSet, split: LabelSplit, bad: SkippedRows, source: LabelGroups) -> dict[str, Any]:
     return {
         "name": data_set.name,
         "license": data_set.license,

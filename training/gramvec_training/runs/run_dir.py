@@ -33,7 +33,7 @@ from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.evaluate.card import write_card
 from gramvec_training.export.adapt import scale_rows, whitening_transform
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
-from gramvec_training.readers.lines import BadRows, RowsRead
+from gramvec_training.readers.lines import RowsRead, SkippedRows
 from gramvec_training.sections import Export, Precision
 from gramvec_training.shared import write_atomically
 
@@ -54,7 +54,7 @@ class StartedRun:
     command: str
     read: RowsRead | None = None
 
-    def take_rows(self) -> tuple[list[Any], BadRows] | None:
+    def take_rows(self) -> tuple[list[Any], SkippedRows] | None:
         """Return the rows of the run's one file, where they were read before it began, and only once."""
         return self.read.take() if self.read is not None else None
 
