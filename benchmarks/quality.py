@@ -24,7 +24,7 @@ import orjson
 from benchmarks.measure import ROOT, machine
 from gramvec_training.cli.main import main
 from gramvec_training.evaluate.baselines import PEERS
-from gramvec_training.evaluate.report import family_tables, markdown_table, mean_rows
+from gramvec_training.evaluate.report import format_markdown_table, list_family_tables, list_mean_rows
 
 RESULT = ROOT / "benchmarks" / "results" / "quality.json"
 MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
@@ -81,13 +81,16 @@ def tables() -> str:
     """Return the scores as Markdown tables."""
     results = orjson.loads(RESULT.read_bytes())
     where, reports = results["machine"], results["reports"]
-    parts = [("Similarity: Pearson x 100, mean over the sets of a task", mean_rows(reports)), *family_tables(reports)]
+    parts = [
+        ("Similarity: Pearson x 100, mean over the sets of a task", list_mean_rows(reports)),
+        *list_family_tables(reports),
+    ]
     commits = ", ".join(dict.fromkeys(report["commit"] for report in reports.values()))
     note = (
         f"{where['packages']}; commit {commits}; data SHA-256 {results['data'][:12]}; "
         f"{SAMPLE:,} misspellings of each list, seed 1."
     )
-    return "\n\n".join([*(f"**{title}**\n\n{markdown_table(rows)}" for title, rows in parts), note])
+    return "\n\n".join([*(f"**{title}**\n\n{format_markdown_table(rows)}" for title, rows in parts), note])
 
 
 def run() -> None:

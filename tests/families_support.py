@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def put(path: Path, rows: str | bytes) -> Path:
+    """Write a file, packed where its name ends in .gz; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(rows if isinstance(rows, bytes) else rows.encode())
+    data = rows if isinstance(rows, bytes) else rows.encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 

@@ -18,10 +18,10 @@ from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
-from gramvec_research.page import Result, drawings, page, perform, read_results
-from gramvec_research.papers.paragram import separation, share_of_rare
+from gramvec_research.page import Result, list_drawings, make_page, perform, read_results
+from gramvec_research.papers.paragram import measure_rare_share, measure_separation
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable
-from gramvec_research.systems import wins
+from gramvec_research.systems import list_higher_sets
 from gramvec_training.data.vocabulary import build_vocabulary
 from training_support import call as train
 from training_support import export_table, sentence
@@ -175,9 +175,9 @@ def test_wins_by_hand() -> None:
     """Equal scores are nobody's win, nor are undefined ones."""
     mine = {"a/1": 3.0, "a/2": 2.0, "b/1": 5.0, "b/2": math.nan}
     other = {"a/1": 1.0, "a/2": 2.0, "b/1": 4.0, "b/2": 0.0}
-    assert wins(mine, other) == ["a/1", "b/1"]
-    assert wins(mine, other, ["a/1", "a/2"]) == ["a/1"]
-    assert wins(other, mine) == wins(mine, mine) == []
+    assert list_higher_sets(mine, other) == ["a/1", "b/1"]
+    assert list_higher_sets(mine, other, ["a/1", "a/2"]) == ["a/1"]
+    assert list_higher_sets(other, mine) == list_higher_sets(mine, mine) == []
 
 
 def test_wins_are_those_of_the_scores_of_the_sets(folder: Path) -> None:
@@ -219,15 +219,15 @@ def test_undertrained_words_by_hand() -> None:
     vocabulary = build_vocabulary(["cat cat cat dog dog tree"], spec)
     counts = np.array([entry.count for entry in vocabulary.entries()])
     texts = ["cat dog", "cat tree zyzzyva"]
-    shares = [share_of_rare(texts, Featurizer(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
+    shares = [measure_rare_share(texts, Featurizer(spec, vocabulary), counts, least) for least in (1, 2, 3, 4)]
     assert shares == [1 / 5, 2 / 5, 3 / 5, 1]
 
 
 def test_separation_by_hand() -> None:
     """Two pairs on axes: each text is its partner, and at right angles or opposite to the others."""
     left = np.array([[1, 0], [0, 2]], np.float32)
-    assert separation(left, left) == pytest.approx(2)
-    assert separation(left, np.array([[0, 1], [0, 2]], np.float32)) == pytest.approx(
+    assert measure_separation(left, left) == pytest.approx(2)
+    assert measure_separation(left, np.array([[0, 1], [0, 2]], np.float32)) == pytest.approx(
         ((2 * 0 - 0 - 1) + (2 * 1 - 1 - 1)) / 2
     )
 
@@ -314,20 +314,20 @@ def test_the_page_says_no_and_what_is_lacking() -> None:
     levels = ({"a": "all", "SN": 1.0, "given vectors": 2.0}, {"a": "one", "SN": 3.0, "given vectors": 3.0})
     results = {"sif-figure-2a": Result("sif-figure-2a", False, "abc", (), 1.0, {}, outcome)}
     results["paragram-table-6"] = replace(results["sif-figure-2a"], experiment="paragram-table-6")
-    text = page(results)
+    text = make_page(results)
     assert "| [sif-figure-2a](#sif-figure-2a) | no: 0 of 1 |" in text
     assert "[paragram-table-6](#paragram-table-6); in part: of the paper's sets STS 2012 alone is here" in text
     assert "sif-table-6: not run yet" in text
     assert "SNLI's training part cannot be had" in text
     assert "- **no**: f (s)" in text
-    assert drawings(results)["sif-figure-2a"] == ("a", {"SN": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})
+    assert list_drawings(results)["sif-figure-2a"] == ("a", {"SN": [(0.1, 2.0)], "none (avg)": [(0.0, 1.0)]})
     other = replace(results["sif-figure-2a"], outcome=ResultTable(levels, ()))
     curves = {"SN, all": [(0.0, 1.0)], "given vectors, all": [(0.0, 2.0)], "one": [(0.0, 3.0)]}
-    assert drawings({"sif-figure-2a": other})["sif-figure-2a"] == ("a", curves)
+    assert list_drawings({"sif-figure-2a": other})["sif-figure-2a"] == ("a", curves)
 
 
 def test_the_committed_page_is_what_the_committed_results_give() -> None:
-    assert (RESEARCH / "page.md").read_text(encoding="utf-8") == page(read_results(RESEARCH / "results"))
+    assert (RESEARCH / "page.md").read_text(encoding="utf-8") == make_page(read_results(RESEARCH / "results"))
 
 
 def test_the_commands(folder: Path, tmp_path: Path) -> None:

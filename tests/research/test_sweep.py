@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, tables
+from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, list_ngram_cells, make_tables
 from gramvec_training.config import parse_config
 from gramvec_training.fit.sif import word_weights
 from gramvec_training.runs.run_dir import load_run
@@ -161,7 +161,7 @@ def test_the_papers_grids() -> None:
         },
         source="test",
     )
-    cells = ngram_cells(config, TABLE_5_ORDERS, TABLE_5_SIZES)
+    cells = list_ngram_cells(config, TABLE_5_ORDERS, TABLE_5_SIZES)
     assert len({cell.folder for cell in cells}) == 15
     assert (cells[-1].row, cells[-1].column) == ("50,000", "2,3,4,5,6")
     assert cells[-1].config.features.orders == (2, 3, 4, 5, 6)
@@ -173,7 +173,7 @@ def test_tables_line_up() -> None:
         value = {"pearson": score, "spearman": -score}
         return {"row": row, "column": column, "tasks": {"sts": value}, "mean": value, "mean_of": ["sts"]}
 
-    text = tables([cell("100", "2", 1), cell("100", "2,3", 10), cell("5,000", "2", 100), cell("5,000", "2,3", 0)])
+    text = make_tables([cell("100", "2", 1), cell("100", "2,3", 10), cell("5,000", "2", 100), cell("5,000", "2,3", 0)])
     assert text.split("\n\n")[0] == (
         "sts               2         2,3\n"
         "100        1.0/-1.0  10.0/-10.0\n"

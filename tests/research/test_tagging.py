@@ -27,9 +27,9 @@ from gramvec_research.tagging import (
     TaggingObjective,
     Treebank,
     learn_tagger,
+    mark_capitals,
+    read_treebank_files,
     resize,
-    treebank,
-    with_capitals,
 )
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.vocabulary import build_vocabulary
@@ -202,7 +202,7 @@ def test_a_capital_is_a_row_behind_the_ngrams() -> None:
     spec = FeatureSpec(orders=(2,))
     vocabulary = build_vocabulary(["ab xyz"], spec)
     plain = Featurizer(spec, vocabulary)(words)
-    found = with_capitals(Featurizer(spec, vocabulary), len(vocabulary), words)
+    found = mark_capitals(Featurizer(spec, vocabulary), len(vocabulary), words)
     for index, word in enumerate(words):
         of_word = found.ids[found.offsets[index] : found.offsets[index + 1]].tolist()
         before = plain.ids[plain.offsets[index] : plain.offsets[index + 1]].tolist()
@@ -235,7 +235,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> ExperimentInputs:
 @pytest.mark.parametrize("name", [name for name in ENCODINGS if name != "charLSTM"])
 def test_each_encoder_learns_the_tags_of_words_and_of_places(inputs: ExperimentInputs, name: str) -> None:
     found = learn_tagger(inputs, name, ENCODINGS[name], 30, 1)
-    usual = treebank(inputs.tagged or Path()).commonest(treebank(inputs.tagged or Path()).scored)
+    usual = read_treebank_files(inputs.tagged or Path()).commonest(read_treebank_files(inputs.tagged or Path()).scored)
     assert found.scored > usual + 5
     assert len(found.curve) == 30
     assert found.other is None
@@ -263,6 +263,6 @@ def test_the_tag_that_a_word_had_most_often_by_hand() -> None:
 def test_a_folder_without_a_part_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a-train.conllu").write_text(conllu(2, 1))
     with pytest.raises(InputError, match=r"0 files \*-dev.conllu or .gz; give --tagged"):
-        treebank(tmp_path)
+        read_treebank_files(tmp_path)
     with pytest.raises(InputError, match="give --tagged, a folder of a treebank"):
         experiment_named("charagram-table-4").run(ExperimentInputs(Path("none"), (), ()))

@@ -11,10 +11,10 @@ import torch
 from scipy import sparse
 
 from gramvec.errors import InputError
-from gramvec_research.answers import score_targets
+from gramvec_research.answers import spread_scores
 from gramvec_research.heads import HeadObjective, JoinedHead, PairHead, Supervision, TextHead, new_head
 from gramvec_research.shared import ExperimentInputs
-from gramvec_research.supervised import LabeledPart, SupervisedTask, entailment, linear_svm, nb_svm
+from gramvec_research.supervised import LabeledPart, SupervisedTask, fit_linear_svm, fit_nb_svm, read_entailment
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.trainer import Trainer
@@ -28,11 +28,11 @@ def pair_head(dimension: int = 2, hidden: int = 1, classes: int = 2) -> PairHead
 
 
 def test_targets_of_scores_by_hand() -> None:
-    found = score_targets(np.array([1.0, 3.6, 5.0, 0.0, 9.0]), 5)
+    found = spread_scores(np.array([1.0, 3.6, 5.0, 0.0, 9.0]), 5)
     expected = [[1, 0, 0, 0, 0], [0, 0, 0.4, 0.6, 0], [0, 0, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     y = np.random.default_rng(1).uniform(1, 5, 50)
-    np.testing.assert_allclose(score_targets(y, 5) @ np.arange(1, 6), y, rtol=1e-6)  # its mean is the score
+    np.testing.assert_allclose(spread_scores(y, 5) @ np.arange(1, 6), y, rtol=1e-6)  # its mean is the score
 
 
 def test_a_pairs_head_by_hand() -> None:
@@ -102,7 +102,7 @@ def objective(targets: np.ndarray, *, sides: int = 2, **settings: object) -> tup
 
 def test_the_loss_is_the_divergence_from_the_targets_of_each_pair() -> None:
     """Against a loop over the pairs of a batch, whose zeros of p count as nothing."""
-    targets = score_targets(np.array([1.0, 2.5, 4.2, 3.0]), 5)
+    targets = spread_scores(np.array([1.0, 2.5, 4.2, 3.0]), 5)
     encoder, one = objective(targets)
     examples = one.examples_at(0)
     vectors = encoder.table.detach()[torch.from_numpy(examples.batch.texts)]
@@ -172,16 +172,16 @@ def test_a_label_that_was_not_learned_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sick" / "train.entail.tsv").write_text("A\tx\ty\nB\tx\ty\n" * 5)
     (tmp_path / "sick" / "trial.entail.tsv").write_text("C\tx\ty\n")
     with pytest.raises(InputError, match="labels of entailment are not all of one kind"):
-        entailment(ExperimentInputs(tmp_path, (), (), labeled=tmp_path))
+        read_entailment(ExperimentInputs(tmp_path, (), (), labeled=tmp_path))
     with pytest.raises(InputError, match="give --labeled"):
-        entailment(ExperimentInputs(tmp_path, (), ()))
+        read_entailment(ExperimentInputs(tmp_path, (), ()))
 
 
 def test_nb_svm_knows_words_and_pairs_of_words() -> None:
     good, bad = ["a fine film", "a good one", "fine and good"], ["a bad film", "a poor one", "not good"]
     truth = np.array([True] * 3 + [False] * 3)
-    assert nb_svm([*good, *bad], truth, [*good, *bad]).tolist() == truth.tolist()
-    assert nb_svm([*good, *bad], truth, ["fine", "poor", "bad unseen"]).tolist() == [True, False, False]
+    assert fit_nb_svm([*good, *bad], truth, [*good, *bad]).tolist() == truth.tolist()
+    assert fit_nb_svm([*good, *bad], truth, ["fine", "poor", "bad unseen"]).tolist() == [True, False, False]
 
 
 def test_the_svm_is_that_of_scikit_learn() -> None:
@@ -190,6 +190,6 @@ def test_the_svm_is_that_of_scikit_learn() -> None:
     features = rng.normal(size=(60, 5))
     truth = features @ np.array([1, -2, 0, 0.5, 1]) + rng.normal(size=60) > 0
     reference = svm.LinearSVC(C=1.0, loss="squared_hinge", tol=1e-8, max_iter=100_000).fit(features, truth)
-    weights, bias = linear_svm(sparse.csr_array(features), truth)
+    weights, bias = fit_linear_svm(sparse.csr_array(features), truth)
     np.testing.assert_allclose(weights, reference.coef_[0], atol=1e-3)
     assert bias == pytest.approx(reference.intercept_[0], abs=1e-3)

@@ -19,7 +19,7 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluate import card as bundle_card
 from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluate.card import Candidates, assess, renew
-from gramvec_training.evaluate.similarity import candidate_words, find_sets, read_words
+from gramvec_training.evaluate.similarity import find_sets, list_candidate_words, read_words
 from gramvec_training.export.adapt import add_lexical
 from training_support import call, export_table, sentence
 
@@ -92,7 +92,7 @@ def test_nearest_neighbors_by_hand(bundle: Path) -> None:
 
 def test_candidates_are_the_words_of_the_models_and_of_the_sets(bundle: Path, sets: Path, tmp_path: Path) -> None:
     found, _ = find_sets([sets])
-    assert candidate_words([gramvec.load(bundle, device="cpu")], found) == [*WORDS, "zzz"]
+    assert list_candidate_words([gramvec.load(bundle, device="cpu")], found) == [*WORDS, "zzz"]
     (tmp_path / "freq.txt").write_text("rare 1\nthe 9\n42 7\nx 5\n-ish 5\nwell-known 5\n")
     assert read_words(tmp_path / "freq.txt") == ["the", "well-known", "rare"]
 

@@ -16,8 +16,15 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.hub.static_models import import_static
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.evaluate.report import markdown, table, win_rows
-from gramvec_training.evaluate.similarity import SimilaritySet, correlations, coverage, find_sets, read_set, score_sets
+from gramvec_training.evaluate.report import format_markdown, format_table, list_win_rows
+from gramvec_training.evaluate.similarity import (
+    SimilaritySet,
+    correlate,
+    find_sets,
+    measure_coverage,
+    read_set,
+    score_sets,
+)
 from static_support import write_model2vec, write_static_embedding
 
 
@@ -70,24 +77,24 @@ def test_constant_predictions_have_no_correlation_and_count_as_zero(folder: Path
     assert report["tasks"]["one"]["mean"] == {"pearson": 0.0, "spearman": 0.0}
     assert report["notes"][0].startswith("one/a: all predicted similarities are equal")
     assert orjson.loads(orjson.dumps(report))["tasks"]["one"]["pooled"]["pearson"] is None
-    assert "-/-" in table({"model": report})
+    assert "-/-" in format_table({"model": report})
 
 
 def test_a_prediction_that_is_not_a_number_is_undefined() -> None:
-    assert all(math.isnan(value) for value in correlations(np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0, 3.0])))
+    assert all(math.isnan(value) for value in correlate(np.array([1.0, np.nan, 2.0]), np.array([1.0, 2.0, 3.0])))
 
 
 def test_models_stand_side_by_side_in_text_and_markdown_with_their_wins(folder: Path) -> None:
     sets, _ = find_sets([folder / "one"])
     good, bad = (score_sets(sets, lambda a, b, sign=sign: sign * by_right_text(a, b)) for sign in (1, -1))
-    lines = [line.split() for line in table({"good": good, "bad": bad}).split("\n")]
+    lines = [line.split() for line in format_table({"good": good, "bad": bad}).split("\n")]
     assert lines[1:3] == [["good", "bad"], ["one/a", "100.0/100.0", "-100.0/-100.0"]]
     assert lines[4] == ["one", "mean", "0.0/0.0", "0.0/0.0"]
-    title, *rows = table({"good": good, "bad": bad}).split("\n\n")[1].split("\n")
+    title, *rows = format_table({"good": good, "bad": bad}).split("\n\n")[1].split("\n")
     assert title == "On how many of 2 sets a row's model has a higher Pearson than a column's"
     assert [row.split() for row in rows] == [["good", "bad"], ["good", "-", "1"], ["bad", "1", "-"]]
-    assert "On how many" not in table({"good": good})
-    marked = markdown({"good": good, "b|d": bad}).split("\n")
+    assert "On how many" not in format_table({"good": good})
+    marked = format_markdown({"good": good, "b|d": bad}).split("\n")
     assert marked[2:5] == ["|  | good | b\\|d |", "| --- | ---: | ---: |", "| one/a | 100.0/100.0 | -100.0/-100.0 |"]
 
 
@@ -119,7 +126,7 @@ def test_wins_by_hand() -> None:
         name: {"tasks": {"t": {"sets": {str(at): {"pearson": one} for at, one in enumerate(some)}}}}
         for name, some in scores.items()
     }
-    assert win_rows(reports) == [["", "first", "second"], ["first", "-", "1"], ["second", "1", "-"]]
+    assert list_win_rows(reports) == [["", "first", "second"], ["first", "-", "1"], ["second", "1", "-"]]
 
 
 def test_coverage_by_hand() -> None:
@@ -127,7 +134,7 @@ def test_coverage_by_hand() -> None:
     entries = [Entry("ngram", " a", 2), Entry("ngram", "b ", 1), Entry("word", "b", 1), Entry("unknown", "", 0)]
     featurizer = Featurizer(spec, Vocabulary.build(entries))
     scores = np.array([1.0, 2.0])
-    found = coverage([SimilaritySet("t", "s", scores, ["a b", "x"], ["", "ab \u65e5"])], featurizer)
+    found = measure_coverage([SimilaritySet("t", "s", scores, ["a b", "x"], ["", "ab \u65e5"])], featurizer)
     # " a b " has " a" "a " " b" "b ", two of them known, and the word b of two; " x " has two, none known; "" has
     # nothing; " ab 日 " has five, " a" and "b " known, and two words, none known.
     assert found == {"t": {"texts": 4, "texts_unknown": 2, "ngrams_known": 4 / 11, "words_known": 1 / 5}}
@@ -141,7 +148,7 @@ def test_coverage_of_tokens_by_hand(write: Callable[[Path], Path], unknown: int,
     model = gramvec.load(tmp_path / "ours", device="cpu")
     # "the cats" has the tokens the, cat and ##s; zebra is unknown, and model2vec leaves it out of the sum.
     one = SimilaritySet("t", "s", np.zeros(2), ["the cats", "zebra"], ["", "cat"])
-    assert coverage([one], model.bundle.featurizer)["t"] == {
+    assert measure_coverage([one], model.bundle.featurizer)["t"] == {
         "texts": 4, "texts_unknown": 2, "ngrams_known": None, "words_known": 4 / 5,
     }  # fmt: skip
     assert np.count_nonzero(model.raw(["the cats", "zebra", "", "cat"]).feature_counts == 0) == unknown
@@ -152,6 +159,6 @@ def test_coverage_agrees_with_what_the_model_embeds(embedder: gramvec.Embedder, 
     texts = real_texts * 3  # more than a chunk
     one = SimilaritySet("t", "s", np.zeros(len(texts)), texts, texts)
     unknown = np.count_nonzero(embedder.raw(texts).feature_counts == 0)
-    found = coverage([one], embedder.bundle.featurizer)["t"]
+    found = measure_coverage([one], embedder.bundle.featurizer)["t"]
     assert (found["texts"], found["texts_unknown"]) == (2 * len(texts), 2 * unknown)
     assert 0 < unknown < len(texts)

@@ -17,12 +17,20 @@ import gramvec
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
 from gramvec_training.evaluate import backend as comparison
-from gramvec_training.evaluate.backend import Cosines, ModelForTexts, Typos, fix_model, nearest_rows, serve_model, unit
-from gramvec_training.evaluate.baselines import installed_peers, of_scored, open_peer
-from gramvec_training.evaluate.classification import learn_classes, logistic_regression, read_classification_set
+from gramvec_training.evaluate.backend import (
+    Cosines,
+    ModelForTexts,
+    Typos,
+    find_nearest_rows,
+    fix_model,
+    normalize_rows,
+    serve_model,
+)
+from gramvec_training.evaluate.baselines import find_installed_peers, open_peer, wrap_scored
+from gramvec_training.evaluate.classification import fit_logistic_regression, learn_classes, read_classification_set
 from gramvec_training.evaluate.matching import (
-    best_threshold,
     f1_at,
+    find_best_threshold,
     find_matching_sets,
     read_matching_set,
     score_matching,
@@ -41,7 +49,9 @@ from gramvec_training.evaluate.tasks import Families, score_families
 
 def counts(texts: Sequence[str]) -> np.ndarray:
     """Letters counted: the cosine is 1 for the same letters and 0 where none is shared."""
-    return unit(np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float64).reshape(-1, 26))
+    return normalize_rows(
+        np.array([[text.count(letter) for letter in LETTERS] for text in texts], np.float64).reshape(-1, 26)
+    )
 
 
 BY_LETTERS = fix_model(counts)
@@ -59,12 +69,12 @@ def test_the_nearest_are_those_of_a_full_sort_equals_by_position(
     rng = np.random.default_rng(1)
     asked, known = rng.integers(0, 3, (9, 3)).astype(float), rng.integers(0, 3, (30, 3)).astype(float)
     expected = np.argsort(-(asked @ known.T), axis=1, kind="stable")[:, :k]
-    np.testing.assert_array_equal(nearest_rows(kind(asked), kind(known), k), expected)
+    np.testing.assert_array_equal(find_nearest_rows(kind(asked), kind(known), k), expected)
 
 
 def test_a_score_that_is_not_a_number_is_refused() -> None:
     with pytest.raises(InputError, match="not a number"):
-        nearest_rows(np.array([[np.nan]]), np.ones((2, 1)), 1)
+        find_nearest_rows(np.array([[np.nan]]), np.ones((2, 1)), 1)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
@@ -95,7 +105,7 @@ def test_the_threshold_is_the_highest_of_those_that_an_exhaustive_search_finds_b
         match = rng.random(len(scores)) < 0.4
         match[rng.integers(len(scores))] = True
         of_threshold = {t: f1_by_definition((scores >= t).tolist(), match.tolist()) for t in scores.tolist()}
-        threshold, f1 = best_threshold(scores, match)
+        threshold, f1 = find_best_threshold(scores, match)
         assert f1 == pytest.approx(max(of_threshold.values()))
         assert f1_at(threshold, scores, match)[0] == pytest.approx(f1)
         highest = max(t for t, value in of_threshold.items() if value == pytest.approx(f1))
@@ -103,15 +113,15 @@ def test_the_threshold_is_the_highest_of_those_that_an_exhaustive_search_finds_b
 
 
 def test_a_threshold_between_two_scores_lies_in_their_middle_even_where_floats_have_none() -> None:
-    assert best_threshold(np.array([0.2, 0.8, 0.4]), np.array([False, True, False]))[0] == pytest.approx(0.6)
+    assert find_best_threshold(np.array([0.2, 0.8, 0.4]), np.array([False, True, False]))[0] == pytest.approx(0.6)
     above = float(np.nextafter(1.0, 2.0))
-    assert best_threshold(np.array([1.0, above]), np.array([False, True])) == (above, 1.0)
+    assert find_best_threshold(np.array([1.0, above]), np.array([False, True])) == (above, 1.0)
 
 
 @pytest.mark.parametrize("scores", [[0.5, np.nan], [0.5, np.inf]])
 def test_a_threshold_needs_numbers(scores: list[float]) -> None:
     with pytest.raises(InputError, match="needs at least one pair"):
-        best_threshold(np.array(scores), np.array([True, False]))
+        find_best_threshold(np.array(scores), np.array([True, False]))
 
 
 def test_precision_and_recall_by_hand() -> None:
@@ -281,14 +291,14 @@ def test_logistic_regression_is_where_its_loss_has_no_slope() -> None:
             total -= logits[label] - math.log(sum(math.exp(one) for one in logits))
         return float(total)
 
-    weights, biases = logistic_regression(vectors, labels, 3)
+    weights, biases = fit_logistic_regression(vectors, labels, 3)
     least = loss(weights, biases)
     for place in np.ndindex(3, 3):
         for step in (-0.01, 0.01):
             moved = weights.copy()
             moved[place] += step
             assert least < loss(moved, biases) < least + 0.01
-    of_sparse, _ = logistic_regression(sparse.csr_matrix(vectors), labels, 3)
+    of_sparse, _ = fit_logistic_regression(sparse.csr_matrix(vectors), labels, 3)
     np.testing.assert_allclose(of_sparse, weights, atol=1e-4)
 
 
@@ -297,7 +307,7 @@ def test_logistic_regression_is_scikit_learns() -> None:
     rng = np.random.default_rng(5)
     vectors, labels = rng.normal(size=(60, 4)), rng.integers(0, 3, 60)
     theirs = linear.LogisticRegression(tol=1e-8).fit(vectors, labels)
-    weights, _ = logistic_regression(vectors, labels, 3)
+    weights, _ = fit_logistic_regression(vectors, labels, 3)
     np.testing.assert_allclose(weights, theirs.coef_.T, atol=1e-3)
 
 
@@ -348,7 +358,7 @@ def test_spelling_by_hand(tmp_path: Path) -> None:
 def test_a_sample_is_drawn_by_the_seed(tmp_path: Path) -> None:
     words = ["".join(one) for one in itertools.product("abc", repeat=3)]
     path = put(tmp_path / "t.tsv", "".join(f"{word}\t{word}x\n" for word in words))
-    first, again, other = (read_spelling_set(path, words, most=9, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (read_spelling_set(path, words, max_words=9, seed=seed) for seed in (1, 1, 2))
     assert (len(first.misspelt), first.misspelt == again.misspelt, first.misspelt == other.misspelt) == (9, True, False)
     assert not score_spelling(first, BY_LETTERS).found_unseen  # nothing was seen, so there is nothing to tell apart
 
@@ -401,7 +411,7 @@ def test_only_one_side_is_misspelt(tmp_path: Path) -> None:
 
 
 def test_bundles_are_asked_as_they_are_served(embedder: gramvec.Embedder) -> None:
-    model = of_scored(serve_model(embedder))([])
+    model = wrap_scored(serve_model(embedder))([])
     texts = ["a dog runs", "the dog is running", "x" * 200_000, ""]  # too long, and empty
     assert model.pairs(texts[:1], texts[1:2]) == pytest.approx(
         embedder.pair_similarity(texts[:1], texts[1:2]), abs=1e-6
@@ -432,7 +442,7 @@ def test_rivals_without_their_library_are_refused_by_name_and_left_out_of_all(mo
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError, match="rapidfuzz: is not installed; pip install rapidfuzz"):
         open_peer("rapidfuzz")
-    models, notes = installed_peers()
+    models, notes = find_installed_peers()
     assert not models
     assert notes[0] == "tfidf is left out: scikit-learn: is not installed; pip install scikit-learn"
 

@@ -21,7 +21,7 @@ from gramvec_research.answers import Scored, read_scored
 from gramvec_research.tagging import TaggedSentence, read_tagged
 from gramvec_training.data.corpus import source_texts
 from gramvec_training.data.vocabulary import count_documents, count_words
-from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, without_components_of_sets
+from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, remove_components_of_sets
 from gramvec_training.evaluate.similarity import SimilaritySet
 from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import read_vectors, vectors_at
@@ -347,7 +347,7 @@ def test_what_is_not_known_stays_at_zero() -> None:
         return np.array([vectors[text] for text in texts], np.float32)
 
     model = ScoredModel("m", featurizer, encode, lambda left, right: np.zeros(len(left)))
-    removed = without_components_of_sets(model, 1, "both")
+    removed = remove_components_of_sets(model, 1, "both")
     found = removed.similarity(["x", "y", ""], ["z", "z", "x"])
     assert found[2] == 0
     assert np.abs(found).max() <= 1 + 1e-9

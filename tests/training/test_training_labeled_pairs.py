@@ -10,7 +10,7 @@ import pytest
 import gramvec
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec_training.evaluate.matching import pair_report, pair_scores
+from gramvec_training.evaluate.matching import score_pairs, show_pair_report
 from gramvec_training.objectives.ngram_weights import (
     NgramCounts,
     TextPairs,
@@ -123,19 +123,19 @@ def test_scores_are_learned_by_their_order() -> None:
     )
     assert after > before
     cosines = pair_cosines(counts, first_weights(counts), pairs)
-    found = pair_scores(cosines, pairs.labels, pairs.left % 5, binary=False)
+    found = score_pairs(cosines, pairs.labels, pairs.left % 5, binary=False)
     assert found["pearson"] == pytest.approx(100 * before)
-    assert "Spearman" in pair_report({"pairs": 6, "binary": False, "scores": {"x": found}})
+    assert "Spearman" in show_pair_report({"pairs": 6, "binary": False, "scores": {"x": found}})
 
 
 def test_a_threshold_is_not_of_the_pairs_that_it_judges() -> None:
     cosines, labels = np.array([0.9, 0.8, 0.2, 0.1, 0.05, 0.6]), np.array([1.0, 1, 0, 0, 1, 0])
-    found = pair_scores(cosines, labels, np.array([0, 0, 0, 1, 1, 1]), binary=True)
+    found = score_pairs(cosines, labels, np.array([0, 0, 0, 1, 1, 1]), binary=True)
     # By the first three 0.5, by the others 0.05: all of the first part, and 0.6 of the second.
     assert found["precision"] == pytest.approx(50)
     assert found["recall"] == pytest.approx(200 / 3)
     assert found["threshold"] == pytest.approx(0.7)
-    assert "0.700" in pair_report({"pairs": 6, "binary": True, "scores": {"x": found}})
+    assert "0.700" in show_pair_report({"pairs": 6, "binary": True, "scores": {"x": found}})
 
 
 def test_a_file_with_labels_is_recognized(tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import parse_config
 from gramvec_training.data.sampling import LabelGroups, LabelTexts, Mixture, split_labels
-from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_report, label_score
+from gramvec_training.evaluate.classification import (
+    measure_label_accuracies,
+    measure_label_cosines,
+    score_labels,
+    show_label_report,
+)
 from gramvec_training.objectives.pairs import choose_negatives
 from gramvec_training.readers.labels import Labeled, read_label_texts
 from gramvec_training.readers.pairs import read_pairs
@@ -182,19 +187,19 @@ def test_accuracies_by_hand() -> None:
     asked = LabelTexts(["a?", "b?", "c?", "none"], [(0,), (1,), (2,), (0,)])
     # nearest: a1 right, a2 wrong, b2, which is also a c, right; unknown wrong though argmax says a1.
     # means a (.894, .447, 0), b (0, .707, .707), c (0, 0, 1): a? a right, b? a wrong, c? c right.
-    found = label_accuracies(train, asked, 3, unit)  # type: ignore[arg-type]
+    found = measure_label_accuracies(train, asked, 3, unit)  # type: ignore[arg-type]
     assert (found["nearest"], found["centroid"]) == (50, 50)
     assert found["logistic"] is not None
-    assert label_score(train, asked, 3, unit) == pytest.approx(50 + 0.01 * np.mean(  # type: ignore[arg-type]
+    assert score_labels(train, asked, 3, unit) == pytest.approx(50 + 0.01 * np.mean(  # type: ignore[arg-type]
         [0.894427 - 0, 0.565685 - 0.894427, 1 - 0.707107, 0]
     ), abs=1e-6)  # fmt: skip
-    table = label_report({"texts": 4, "before": {**found, "logistic": None}, "after": {**found, "centroid": 75.0}})
+    table = show_label_report({"texts": 4, "before": {**found, "logistic": None}, "after": {**found, "centroid": 75.0}})
     assert table.splitlines() == [
         "4 held-out texts                 before    after",
         "label of the nearest text, %       50.0     50.0",
         "nearest mean of a label, %         50.0     75.0",
     ]
-    assert "before" not in label_report({"texts": 4, "before": None, "after": found})
+    assert "before" not in show_label_report({"texts": 4, "before": None, "after": found})
 
 
 @pytest.mark.parametrize(
@@ -222,7 +227,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     assert done.exit_code == 0, done.output
     run = load_run(tmp_path / "run")
     found = run.record["labels"]
-    assert done.stdout.startswith(label_report(found) + "\n")
+    assert done.stdout.startswith(show_label_report(found) + "\n")
     assert done.stderr.splitlines()[:2] == [
         f"{intents}: 1 label has a single text, which serves only as a negative: lone",
         f"{intents}: 1 text has several labels; each counts as right, and it is no negative",
@@ -309,7 +314,9 @@ def test_a_labeled_file_stands_alone_in_a_config() -> None:
 def test_cosines_within_a_label_and_with_others_by_hand() -> None:
     vectors = {"a": [1, 0], "b": [0.6, 0.8], "c": [0, 1], "d": [0.8, 0.6], "nothing": [0, 0], "e": [1, 0]}
     texts = LabelTexts(list(vectors), [(0,), (0,), (1,), (1,), (0,), (2,)])
-    within, without = label_cosines(texts, 3, lambda asked: np.array([vectors[one] for one in asked], np.float32))
+    within, without = measure_label_cosines(
+        texts, 3, lambda asked: np.array([vectors[one] for one in asked], np.float32)
+    )
     assert within == pytest.approx([0.6, 0.6, np.nan], nan_ok=True)
     of_first = [0, 0.8, 1, 0.8, 0.96, 0.6]  # a with c, d and e; b with them
     of_second = [0, 0.8, 0, 0.8, 0.96, 0.8]  # c with a, b and e; d with them

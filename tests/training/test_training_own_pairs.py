@@ -25,7 +25,7 @@ from gramvec_training.config import Start, parse_config
 from gramvec_training.data.sampling import HeldOut, join_held_out, split_held_out
 from gramvec_training.data.vocabulary import extend_vocabulary
 from gramvec_training.encoders.build import encoder_function
-from gramvec_training.evaluate.tasks import report, retrieval
+from gramvec_training.evaluate.tasks import measure_retrieval, show_retrieval
 from gramvec_training.readers import lines
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run
@@ -259,16 +259,16 @@ def test_retrieval_by_hand() -> None:
     vectors = {"l0": (1, 0), "r0": (1, 0), "l1": (0, 1), "r1": (0, 1), "l2": (0.8, 0.6), "r2": (0.6, 0.8)}
     vectors |= {"l3": (0, 0), "r3": (0.6, 0.8)}
     pairs = HeldOut(["l0", "l1", "l2", "l3"], ["r0", "r1", "r2", "r3"], np.array([0, 1, 2, 2]))
-    found = retrieval(pairs, lambda texts: np.array([vectors[text] for text in texts], np.float32))
+    found = measure_retrieval(pairs, lambda texts: np.array([vectors[text] for text in texts], np.float32))
     assert found == pytest.approx(
         {"top1": 75, "mrr": 100 * (3 + 1 / 3) / 4, "cosine": 2.96 / 4, "margin": (0.4 + 0.2 + 0.16 + 0) / 4}
     )
-    shown = report({"pairs": 4, "before": found, "after": {**found, "top1": 100.0}})
+    shown = show_retrieval({"pairs": 4, "before": found, "after": {**found, "top1": 100.0}})
     assert shown.splitlines()[:2] == [
         "4 held-out pairs             before    after",
         "right side found first, %      75.0    100.0",
     ]
-    assert "before" not in report({"pairs": 4, "before": None, "after": found})
+    assert "before" not in show_retrieval({"pairs": 4, "before": None, "after": found})
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     assert result.exit_code == 0, result.output
     run = load_run(tmp_path / "run")
     found = run.record["held_out"]
-    assert result.stdout.startswith(report(found) + "\n")
+    assert result.stdout.startswith(show_retrieval(found) + "\n")
     assert found["pairs"] == 3
     assert found["after"] != found["before"]
     assert run.record["start"] == {
@@ -370,7 +370,7 @@ def test_less_well_than_before_is_said(
         result["verdict"] = said_of_it
     report_held_out({"held_out": result})
     printed = capsys.readouterr()
-    assert printed.out.startswith(report(result) + "\n")
+    assert printed.out.startswith(show_retrieval(result) + "\n")
     assert ("no better for sure" in printed.out) == (before is not None)
     assert ("try fewer --epochs or a lower --rate" in printed.err) == said
 

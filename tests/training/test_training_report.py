@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.report import plot_run, plot_scores, summary
+from gramvec_training.evaluate.report import plot_run, plot_scores, summarize_run
 from training_support import call
 
 
@@ -44,19 +44,19 @@ def width_and_height(png: bytes) -> tuple[int, int]:
 
 
 def test_the_summary_by_hand() -> None:
-    assert summary(RECORD).split("\n") == [
+    assert summarize_run(RECORD).split("\n") == [
         "mine: 42,000 rows, 300 steps, 3,000 pairs, 61 s",
         "loss: 0.5000 at step 100, 0.3000 at 300; lowest 0.2500 at 200",
         "sts: best 60.0 at step 150, 59.0 at 300",
         "sick: best 71.0 at step 300, 71.0 at 300",
     ]
     built = {key: value for key, value in RECORD.items() if key not in ("loss", "dev", "steps", "pairs")}
-    assert summary(built).split("\n") == ["mine: 42,000 rows, 61 s", "sts: 59.0 at the end"]
+    assert summarize_run(built).split("\n") == ["mine: 42,000 rows, 61 s", "sts: 59.0 at the end"]
 
 
 def test_without_a_plot_nothing_is_drawn(run: Path) -> None:
     result = call("report", run, "--no-plot")
-    assert (result.exit_code, result.stdout.rstrip()) == (0, summary(RECORD))
+    assert (result.exit_code, result.stdout.rstrip()) == (0, summarize_run(RECORD))
     assert [path.name for path in run.iterdir()] == ["run.json"]
 
 
@@ -78,7 +78,7 @@ def test_failures_are_one_sentence(run: Path, tmp_path: Path, monkeypatch: pytes
 def test_the_curves_are_drawn(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib of the extra `train` is not installed")
     result = call("report", run)
-    assert (result.exit_code, result.stdout.rstrip()) == (0, summary(RECORD)), result.output
+    assert (result.exit_code, result.stdout.rstrip()) == (0, summarize_run(RECORD)), result.output
     both = (run / "report.png").read_bytes()
     plot_run({**RECORD, "dev": []}, tmp_path / "loss.png")
     plot_run({**RECORD, "loss": []}, tmp_path / "dev.png")

@@ -8,31 +8,31 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.similarity import SimilaritySet, misspelt_sets, of_sentences
+from gramvec_training.evaluate.similarity import SimilaritySet, keep_sentence_sets, misspell_sets
 from gramvec_training.readers.vectors import read_misspellings
 
 
 def test_sets_are_seeded_and_misspell_the_share_asked_for() -> None:
     words = " ".join(["keyboard", "transposition"] * 500)
     one = SimilaritySet("sts", "set", np.array([1.0, 2.0]), [words, "a an"], [words, "it"])
-    (noisy,) = misspelt_sets([one], 0.2, {"keyboard": ["keybord"]})
+    (noisy,) = misspell_sets([one], 0.2, {"keyboard": ["keybord"]})
     assert (noisy.task, noisy.name) == ("sts", "set")
     changed = sum(a != b for a, b in zip(words.split(), noisy.left[0].split(), strict=True))
     assert 150 < changed < 250
     assert noisy.left[1] == "a an"
     assert "keybord" in noisy.left[0].split()
     assert noisy.left[0] != noisy.right[0]
-    (again,) = misspelt_sets([one], 0.2, {"keyboard": ["keybord"]})
+    (again,) = misspell_sets([one], 0.2, {"keyboard": ["keybord"]})
     assert again.left == noisy.left
-    (other,) = misspelt_sets([one], 0.2, {"keyboard": ["keybord"]}, seed=2)
+    (other,) = misspell_sets([one], 0.2, {"keyboard": ["keybord"]}, seed=2)
     assert other.left != noisy.left
-    (clean,) = misspelt_sets([one], 0.0, {})
+    (clean,) = misspell_sets([one], 0.0, {})
     assert clean.left == one.left
 
 
 def test_each_kind_of_mistake_is_as_likely() -> None:
     one = SimilaritySet("sts", "set", np.array([1.0, 2.0]), ["keyboard " * 2000], ["keyboard " * 2000])
-    (noisy,) = misspelt_sets([one], 1.0, {"keyboard": ["REAL"]})
+    (noisy,) = misspell_sets([one], 1.0, {"keyboard": ["REAL"]})
     words = noisy.left[0].split()
     assert "keyboard" not in words
     real = words.count("REAL")
@@ -47,7 +47,7 @@ def test_sets_of_single_words_are_not_misspelt() -> None:
     scores = np.array([1.0, 2.0])
     words = SimilaritySet("words", "w", scores, ["cat", "dog "], ["mouse", "house"])
     mixed = SimilaritySet("ppdb", "p", scores, ["cat", "dog"], ["mouse", "a house"])
-    assert of_sentences([words, mixed]) == [mixed]
+    assert keep_sentence_sets([words, mixed]) == [mixed]
 
 
 def test_real_misspellings_are_read(tmp_path: Path) -> None:

@@ -9,9 +9,17 @@ import pytest
 from scipy.stats import pearsonr
 
 from gramvec_training.data.sampling import HeldOut
-from gramvec_training.evaluate.matching import pair_scores, pair_verdict
-from gramvec_training.evaluate.tasks import reciprocal_ranks
-from gramvec_training.evaluate.verdict import count_values, f1_of, groups_of, mean_of, pearson_of, sentence, verdict
+from gramvec_training.evaluate.matching import judge_pairs, score_pairs
+from gramvec_training.evaluate.tasks import list_reciprocal_ranks
+from gramvec_training.evaluate.verdict import (
+    count_values,
+    describe_verdict,
+    f1_of,
+    group_rows,
+    judge,
+    mean_of,
+    pearson_of,
+)
 from training_support import call
 
 
@@ -31,29 +39,29 @@ def test_one_pair_more_of_a_hundred_is_no_better_for_sure_and_ten_are() -> None:
     def said(more: int) -> dict[str, object]:
         after = before.copy()
         after[80 : 80 + more] = 1
-        return verdict("found", [count_values(before), count_values(after)], groups, mean_of)
+        return judge("found", [count_values(before), count_values(after)], groups, mean_of)
 
     one, ten = said(1), said(10)
     assert (one["before"], one["after"], one["better"]) == (80.0, 81.0, False)
     assert (ten["after"], ten["better"]) == (90.0, True)
-    assert sentence(ten).startswith("found: better, 80.0 before and 90.0 after, +10.0 (95 % interval +")
-    worse = verdict("found", [count_values(before), count_values(np.zeros(100))], groups, mean_of)
-    assert "worse, 80.0 before and 0.0 after" in sentence(worse)
+    assert describe_verdict(ten).startswith("found: better, 80.0 before and 90.0 after, +10.0 (95 % interval +")
+    worse = judge("found", [count_values(before), count_values(np.zeros(100))], groups, mean_of)
+    assert "worse, 80.0 before and 0.0 after" in describe_verdict(worse)
     assert said(10) == ten  # the same draws every time
 
 
 def test_examples_of_one_group_are_one() -> None:
     before, after = np.zeros(100), np.zeros(100)
     after[:10] = 1
-    each = verdict("x", [count_values(before), count_values(after)], np.arange(100), mean_of)
+    each = judge("x", [count_values(before), count_values(after)], np.arange(100), mean_of)
     assert each["better"]
     together = np.maximum(np.arange(100) - 9, 0)  # the ten are one group
-    assert not verdict("x", [count_values(before), count_values(after)], together, mean_of)["better"]
+    assert not judge("x", [count_values(before), count_values(after)], together, mean_of)["better"]
 
 
 def test_groups_share_a_number_directly_or_through_others() -> None:
     left, right = np.array([0, 1, 0, 5, 6]), np.array([2, 3, 3, 7, 7])
-    assert groups_of([left, right]).tolist() == [0, 0, 0, 1, 1]
+    assert group_rows([left, right]).tolist() == [0, 0, 0, 1, 1]
 
 
 def test_ranks_are_among_the_right_sides_of_all_pairs() -> None:
@@ -63,8 +71,8 @@ def test_ranks_are_among_the_right_sides_of_all_pairs() -> None:
     def unit(texts: list[str]) -> np.ndarray:
         return np.array([vectors[text] for text in texts], np.float32)
 
-    assert reciprocal_ranks(pairs, [], unit).tolist() == [1, 1]  # type: ignore[arg-type]
-    found = reciprocal_ranks(pairs, ["z", "w"], unit)  # type: ignore[arg-type]
+    assert list_reciprocal_ranks(pairs, [], unit).tolist() == [1, 1]  # type: ignore[arg-type]
+    found = list_reciprocal_ranks(pairs, ["z", "w"], unit)  # type: ignore[arg-type]
     assert found.tolist() == pytest.approx([1 / 3, 1])
 
 
@@ -73,12 +81,12 @@ def test_a_verdict_on_pairs_has_the_f1_of_the_report() -> None:
     labels = rng.integers(0, 2, 200).astype(np.float64)
     before, after = labels + rng.normal(0, 1.0, 200), labels + rng.normal(0, 0.2, 200)
     parts, groups = np.arange(200) % 5, np.arange(200)
-    found = pair_verdict(before, after, labels, parts, groups, binary=True)
+    found = judge_pairs(before, after, labels, parts, groups, binary=True)
     for name, cosines in (("before", before), ("after", after)):
-        assert found[name] == pytest.approx(pair_scores(cosines, labels, parts, binary=True)["f1"])
+        assert found[name] == pytest.approx(score_pairs(cosines, labels, parts, binary=True)["f1"])
     assert found["better"]
-    scored = pair_verdict(before, after, labels, parts, groups, binary=False)
-    assert scored["after"] == pytest.approx(pair_scores(after, labels, parts, binary=False)["pearson"])
+    scored = judge_pairs(before, after, labels, parts, groups, binary=False)
+    assert scored["after"] == pytest.approx(score_pairs(after, labels, parts, binary=False)["pearson"])
 
 
 def test_weights_that_are_no_better_are_not_written(tmp_path: Path) -> None:

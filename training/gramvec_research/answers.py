@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.similarity import correlations
+from gramvec_training.evaluate.similarity import correlate
 from gramvec_training.readers.columns import SCORES, find_places, header_of, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
 from gramvec_training.readers.lines import SkippedRows, near
@@ -34,10 +34,10 @@ class Scored(NamedTuple):
 def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], SkippedRows]:
     """Read the rows of a file, plain or compressed; where no name is known, they are the first three columns.
 
-    A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) says which columns these
-    are, and is no row. Bad rows (another number of columns, an empty text, a score that is no finite number, not UTF-8,
-    longer than 16 MiB) are skipped and counted, or refused with InputError. Raises InputError where the file is missing
-    or holds no usable row.
+    A header that names a score and both texts (`score`, `sentence1`, `sentence2` and the like) names their
+    columns and is no row. Bad rows (another number of columns, an empty text, a score that is no finite number, not
+    UTF-8, longer than 16 MiB) are skipped and counted, or refused with InputError. Raises InputError where the file is
+    missing or holds no usable row.
     """
     found: list[Scored] = []
     bad = SkippedRows(path, on_bad, _REMEDY)
@@ -49,7 +49,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
         names = [repr(header[place]) for place in places]
         bad.add_note(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
     for number, columns, why in rows:
-        why = why or _wrong(columns, places, named=header is not None)
+        why = why or _find_fault(columns, places, named=header is not None)
         if why:
             bad.add(number, why)
         else:
@@ -60,7 +60,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
     return found, bad
 
 
-def _wrong(columns: list[str], places: tuple[int, int, int], *, named: bool) -> str | None:
+def _find_fault(columns: list[str], places: tuple[int, int, int], *, named: bool) -> str | None:
     if len(columns) <= max(places) or (not named and len(columns) > len(places)):
         return f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
     score, *texts = (columns[place] for place in places)
@@ -87,7 +87,7 @@ class LabelAnswers:
     @classmethod
     def of(cls, rows: Sequence[Labeled]) -> LabelAnswers:
         """Take all labels of the rows. Raises InputError where there are too few rows or labels, or too many labels."""
-        _enough(len(rows), "labeled texts")
+        _check_enough(len(rows), "labeled texts")
         names = tuple(sorted({row.label for row in rows}))
         if len(names) < 2:
             raise InputError(f"all {len(rows):,} rows have the label {names[0]!r}; give texts of two labels at least")
@@ -119,34 +119,34 @@ class LabelAnswers:
         targets[np.arange(len(truth)), truth.astype(np.int64)] = 1
         return targets
 
-    def figures(self, said: Floats, truth: Truth) -> Figures:
+    def figures(self, predicted: Floats, truth: Truth) -> Figures:
         """Return how good the probabilities float32[n, classes] of some rows are. accuracy: times 100."""
-        return {"accuracy": 100 * float(np.mean(said.argmax(axis=1) == truth))}
+        return {"accuracy": 100 * float(np.mean(predicted.argmax(axis=1) == truth))}
 
     def simplest(self, learned: Truth, truth: Truth) -> Figures:
         """Return the figures of one answer for all. commonest: of the label that most rows have, times 100."""
         return {"commonest": 100 * float(np.mean(truth == np.bincount(learned.astype(np.int64)).argmax()))}
 
-    def list_answers(self, said: Floats) -> list[tuple[str, ...]]:
+    def list_answers(self, predicted: Floats) -> list[tuple[str, ...]]:
         """Return the columns of each row's answer: the likeliest label and its probability."""
-        best = said.argmax(axis=1).tolist()
-        return [(self.names[at], f"{row[at]:.{_DECIMALS}f}") for row, at in zip(said.tolist(), best, strict=True)]
+        best = predicted.argmax(axis=1).tolist()
+        return [(self.names[at], f"{row[at]:.{_DECIMALS}f}") for row, at in zip(predicted.tolist(), best, strict=True)]
 
 
 @dataclass(frozen=True)
 class ScoreAnswers:
-    """Scores from `least` to `most` as distributions over five classes, whose mean they are (Tai et al., 2015).
+    """Scores from `lowest` to `highest` as distributions over five classes, whose mean they are (Tai et al., 2015).
 
-    A score s is class 1 + 4 (s - least) / (most - least), between two classes a share of each.
+    A score s is class 1 + 4 (s - lowest) / (highest - lowest), between two classes a share of each.
     """
 
-    least: float
-    most: float
+    lowest: float
+    highest: float
 
     @classmethod
     def of(cls, rows: Sequence[Scored]) -> ScoreAnswers:
         """Take the least and the greatest of the rows. Raises InputError where there are too few, or all alike."""
-        _enough(len(rows), "scored pairs")
+        _check_enough(len(rows), "scored pairs")
         scores = [row.score for row in rows]
         if min(scores) == max(scores):
             raise InputError(f"all {len(rows):,} rows have the score {scores[0]:g}; give pairs of different scores")
@@ -160,7 +160,7 @@ class ScoreAnswers:
     @property
     def record(self) -> dict[str, Any]:
         """Return JSON types, from which `read_answers` makes the same again."""
-        return {"scores": [self.least, self.most]}
+        return {"scores": [self.lowest, self.highest]}
 
     def truth(self, rows: Sequence[Labeled | Scored]) -> Truth:
         """Return float64[n], the score of each row."""
@@ -168,25 +168,25 @@ class ScoreAnswers:
 
     def targets(self, truth: Truth) -> Floats:
         """Return float32[n, classes]: p of the class above and 1 - p of the one below."""
-        return score_targets(1 + (CLASSES - 1) * (truth - self.least) / (self.most - self.least), CLASSES)
+        return spread_scores(1 + (CLASSES - 1) * (truth - self.lowest) / (self.highest - self.lowest), CLASSES)
 
-    def expected(self, said: Floats) -> Truth:
+    def expected(self, predicted: Floats) -> Truth:
         """Return float64[n], the mean score of each distribution."""
-        share = said.astype(np.float64) @ np.arange(CLASSES) / (CLASSES - 1)
-        return self.least + (self.most - self.least) * share
+        share = predicted.astype(np.float64) @ np.arange(CLASSES) / (CLASSES - 1)
+        return self.lowest + (self.highest - self.lowest) * share
 
-    def figures(self, said: Floats, truth: Truth) -> Figures:
+    def figures(self, predicted: Floats, truth: Truth) -> Figures:
         """Return pearson, times 100, None where it is undefined, and error, the mean absolute one, in scores."""
-        scores = self.expected(said)
+        scores = self.expected(predicted)
         return {"pearson": pearson(scores, truth), "error": float(np.mean(np.abs(scores - truth)))}
 
     def simplest(self, learned: Truth, truth: Truth) -> Figures:
         """Return the error of the mean score of the rows that are learned from."""
         return {"error of the mean": float(np.mean(np.abs(truth - learned.mean())))}
 
-    def list_answers(self, said: Floats) -> list[tuple[str, ...]]:
+    def list_answers(self, predicted: Floats) -> list[tuple[str, ...]]:
         """Return the columns of each row's answer: its mean score."""
-        return [(f"{score:.{_DECIMALS}f}",) for score in self.expected(said).tolist()]
+        return [(f"{score:.{_DECIMALS}f}",) for score in self.expected(predicted).tolist()]
 
 
 Answers = LabelAnswers | ScoreAnswers
@@ -196,32 +196,32 @@ def read_answers(record: Mapping[str, Any]) -> Answers:
     """Return the answers of a record. Raises KeyError, TypeError or ValueError where it is damaged."""
     if "labels" in record:
         return LabelAnswers(tuple(map(str, record["labels"])))
-    least, most = map(float, record["scores"])
-    if not -math.inf < least < most < math.inf:
+    lowest, highest = map(float, record["scores"])
+    if not -math.inf < lowest < highest < math.inf:
         raise ValueError("its scores have no ends")
-    return ScoreAnswers(least, most)
+    return ScoreAnswers(lowest, highest)
 
 
-def pearson(said: npt.NDArray[np.floating[Any]], truth: Truth) -> float | None:
+def pearson(predicted: npt.NDArray[np.floating[Any]], truth: Truth) -> float | None:
     """Return Pearson's r times 100, or None where either has one value."""
     if not np.ptp(truth):
         return None
-    found = correlations(said, truth)[0]
+    found = correlate(predicted, truth)[0]
     return None if math.isnan(found) else 100 * found
 
 
-def likelihood(said: Floats, targets: Floats) -> float:
-    """Return the mean over rows of sum p log q, of targets p and what was said q; 0 at most."""
-    logs = np.log(np.maximum(said.astype(np.float64), 1e-30))
+def likelihood(predicted: Floats, targets: Floats) -> float:
+    """Return the mean over rows of sum p log q, of targets p and predictions q; 0 at most."""
+    logs = np.log(np.maximum(predicted.astype(np.float64), 1e-30))
     return float(np.mean((targets * logs).sum(axis=1)))
 
 
-def _enough(rows: int, what: str) -> None:
+def _check_enough(rows: int, what: str) -> None:
     if rows < MIN_ROWS:
         raise InputError(f"there are {rows} usable rows; give {MIN_ROWS} {what} at least")
 
 
-def score_targets(scores: npt.NDArray[np.float64], classes: int) -> Floats:
+def spread_scores(scores: npt.NDArray[np.float64], classes: int) -> Floats:
     """Return float32[n, classes]: a score y in [1, classes] as two neighboring classes, whose mean it is.
 
     p = y - floor(y) of class floor(y) + 1 and 1 - p of class floor(y). Scores outside are drawn to the nearest end

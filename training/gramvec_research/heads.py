@@ -41,7 +41,7 @@ class Supervision(Schedule):
     """Learning a head from labels; `batch` counts labeled texts or pairs. Its own L2 term is towards zero.
 
     The papers' regimes: words drawn to their first values and the rest to zero; all drawn to a finished model's, which
-    is what the encoder then begins as; or a fixed table of texts' vectors, and the head alone.
+    is what the encoder then begins as; or a fixed table of texts' vectors, and only the head.
 
     pair: what a head sees of a pair, "compared" for products and distances, which are the same in either order, or
     "joined" for both, each through a layer of `narrow` tanh, side by side below three layers of `hidden`.
@@ -128,7 +128,7 @@ PaperHead = TextHead | JoinedHead
 
 
 def new_head(sides: int, dimension: int, classes: int, settings: Supervision) -> PaperHead:
-    """Return the head of the settings for texts or pairs with vectors of so many columns, drawn by their seed.
+    """Return the head of the settings for texts or pairs with vectors of `dimension` columns, drawn by their seed.
 
     Raises InputError where single texts are to be joined.
     """
@@ -141,7 +141,7 @@ def new_head(sides: int, dimension: int, classes: int, settings: Supervision) ->
 
 
 class ShuffledObjective(Objective):
-    """An objective whose epochs go through all of so many examples, each epoch in a new order."""
+    """An objective whose epochs go through all examples, each epoch in a new order."""
 
     def __init__(self, schedule: Schedule, examples: int, l2_own: float) -> None:
         self.schedule = schedule
@@ -207,8 +207,8 @@ class HeadObjective(ShuffledObjective):
 
 
 _HEAD, _ARRAYS = "head.json", "head.npz"
-_TO_CHOOSE = 10  # one in so many of the rows that are left is what the epoch is chosen by
-_CHUNK_HEADS = 4_096  # texts that are told of at a time
+_TO_CHOOSE = 10  # the epoch is chosen by one of ten of the rows that are left
+_CHUNK_HEADS = 4_096  # texts whose answers are computed at a time
 # Those of the papers' regimes: features, and universal.
 _FROZEN = {"epochs": 30, "rate": 5e-3, "fixed_table": True}
 _LEARNED = {
@@ -267,7 +267,7 @@ def parts_of(rows: int, share: float, seed: int) -> RowParts:
 
 
 def make_way_for_head(folder: Path, *, overwrite: bool) -> None:
-    """See that a head may be written to a folder: a new one, one with a checkpoint, or with `overwrite` a head's.
+    """Check that a head may be written to a folder: a new one, one with a checkpoint, or with `overwrite` a head's.
 
     Raises InputError, saying what to do.
     """
@@ -393,8 +393,8 @@ def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -
         return {}
     scored = [rows[row] for row in parts.scored.tolist()]
     similarity = cosines(encoder_function(origin.encoder, origin.featurizer), origin.featurizer)
-    said = similarity([row.texts[0] for row in scored], [row.texts[1] for row in scored])
-    return {"pearson of the cosine": pearson(said, answers.truth(scored))}
+    predicted = similarity([row.texts[0] for row in scored], [row.texts[1] for row in scored])
+    return {"pearson of the cosine": pearson(predicted, answers.truth(scored))}
 
 
 def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, Corpus]:
@@ -405,12 +405,12 @@ def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, 
 
 
 def fix_encoder(vectors: Floats) -> Bag:
-    """Return an encoder whose rows are the vectors float32[n, d] of so many texts, see `one_row_each`."""
+    """Return an encoder whose rows are the vectors float32[n, d] of n texts, see `one_row_each`."""
     return Bag(torch.from_numpy(vectors), BagSettings(activation="linear", bias=False))
 
 
 def one_row_each(texts: int) -> Corpus:
-    """Return a corpus of so many texts, of which each has a row of its own."""
+    """Return a corpus of n texts, each of which has a row of its own."""
     return Corpus(np.arange(texts, dtype=np.int32), np.arange(texts + 1), texts)
 
 

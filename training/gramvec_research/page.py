@@ -14,9 +14,17 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_research.catalog import EXPERIMENTS, PAPERS, experiment_named
-from gramvec_research.shared import Experiment, ExperimentInputs, Finding, Item, ResultTable, raw_texts, write_packed
+from gramvec_research.shared import (
+    Experiment,
+    ExperimentInputs,
+    Finding,
+    Item,
+    ResultTable,
+    find_raw_texts,
+    write_packed,
+)
 from gramvec_research.vectors import save_vectors
-from gramvec_training.evaluate.report import markdown_table, plot_curves
+from gramvec_training.evaluate.report import format_markdown_table, plot_curves
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_vectors, vectors_at
 from gramvec_training.shared import digest, write_atomically
@@ -29,7 +37,7 @@ def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, st
     """Return the first 16 hex digits of the SHA-256 of what an experiment reads, by name.
 
     Of a folder they are those of its files' names and contents. What is not there is left out: the experiment that
-    needs it says so.
+    needs it raises an error.
     """
     if experiment.tags:
         return _show({"treebank": inputs.tagged})
@@ -41,7 +49,7 @@ def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, st
         **{f"model {name}": inputs.models / name for name in _BUNDLES},
     }
     if experiment.raw:
-        named |= {f"raw {path.name}": path for path in raw_texts(inputs)}
+        named |= {f"raw {path.name}": path for path in find_raw_texts(inputs)}
     elif experiment.learns:
         named |= {"pairs of phrases": inputs.in_domain}
         if inputs.data is not None:
@@ -56,7 +64,7 @@ def _show(named: Mapping[str, Path | None]) -> dict[str, str]:
 
 
 @functools.cache  # what runs is what was there when it began
-def commit() -> str | None:
+def describe_commit() -> str | None:
     """Return the commit of this code, with "-dirty" where it was changed since; None where it is no checkout."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--match="]
     try:
@@ -91,7 +99,7 @@ def cut_inputs(inputs: ExperimentInputs, folder: Path) -> ExperimentInputs:
     if data is not None:
         for file in sorted(data.glob("*.tsv.gz")):
             _rows(file, folder / "train" / file.name, _LEARNED)
-        for file in raw_texts(inputs):
+        for file in find_raw_texts(inputs):
             _rows(file, folder / "train" / "raw" / file.name, _LEARNED)
         data = folder / "train"
     if in_domain is not None:
@@ -180,7 +188,7 @@ def perform(
         old = _read(path)
         if (old.quick, old.seeds, old.digests) == (quick, seeds, digests):
             return old, True
-    begun_at, begin = commit(), time.perf_counter()
+    begun_at, begin = describe_commit(), time.perf_counter()
     outcome = experiment.run(inputs)
     seconds = round(time.perf_counter() - begin, 1)
     result = Result(experiment.name, quick, begun_at, seeds, seconds, digests, outcome)
@@ -216,7 +224,7 @@ def table_of(rows: Sequence[Mapping[str, ResultCell]]) -> str:
     columns = list(rows[0])
     words = sum(isinstance(value, str) for value in rows[0].values()) > 1 + len(columns) // 2
     cells = [[_show_results(row[column]) for column in columns] for row in rows]
-    return markdown_table([columns, *cells], left=words)
+    return format_markdown_table([columns, *cells], left=words)
 
 
 def _show_results(value: ResultCell) -> str:
@@ -254,12 +262,12 @@ where something is learned. A finding is a yes or a **no**; a no is a finding to
 """
 
 
-def page(results: Mapping[str, Result]) -> str:
+def make_page(results: Mapping[str, Result]) -> str:
     """Return the whole page as Markdown."""
     parts = [_HEAD, _numbers(results)]
     for paper in PAPERS:
         rows = [["", "what", "the paper's values", "here", "holds"], *(_row(item, results) for item in paper.items)]
-        parts.append(f"## {paper.name}\n\n{paper.reference}.\n\n{markdown_table(rows, left=True)}\n")
+        parts.append(f"## {paper.name}\n\n{paper.reference}.\n\n{format_markdown_table(rows, left=True)}\n")
     parts.append("## Ours\n")
     parts += [
         _section(experiment, results[experiment.name]) for experiment in EXPERIMENTS if experiment.name in results
@@ -271,7 +279,7 @@ def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
     """Draw the figures of the results that have one, beside a page that is at `path`; return their files."""
     folder = path.parent / _IMAGES
     drawn = []
-    for name, (x, curves) in drawings(results).items():
+    for name, (x, curves) in list_drawings(results).items():
         folder.mkdir(parents=True, exist_ok=True)
         drawing = experiment_named(name).drawing
         drawn.append(folder / f"{name}.png")
@@ -279,7 +287,7 @@ def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
     return drawn
 
 
-def drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
+def list_drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
     """Return each experiment's axis and curves; a row without a number on the axis is a level, named by its text."""
     found: dict[str, tuple[str, dict[str, list[tuple[float, float]]]]] = {}
     for name, result in results.items():

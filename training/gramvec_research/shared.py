@@ -24,7 +24,7 @@ from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import count_documents
 from gramvec_training.encoders.bag import bag_of
 from gramvec_training.encoders.build import cosines, encoder_function
-from gramvec_training.evaluate.backend import ScoredModel, without_components_of_sets
+from gramvec_training.evaluate.backend import ScoredModel, remove_components_of_sets
 from gramvec_training.evaluate.report import read_record
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
 from gramvec_training.export.bundle import read_weights
@@ -172,12 +172,12 @@ class SetWords:
         return idf_weights(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
 
     def model(self, weights: Floats | None = None, components: int = 0) -> ScoredModel:
-        """Return the means of the vectors times weights float32[rows], less so many common components of each set."""
+        """Return the means of the vectors times weights float32[rows], less the first common components of each set."""
         table = self.table if weights is None else self.table * weights[:, None]
         encoder = bag_of(table, pooling="mean", activation="linear")
         encode = encoder_function(encoder, self.featurize)
         model = ScoredModel("words", self._featurizer, encode, cosines(encode, self.featurize))
-        return without_components_of_sets(model, components, "both") if components else model
+        return remove_components_of_sets(model, components, "both") if components else model
 
     def score(self, weights: Floats | None = None, components: int = 0) -> dict[str, float]:
         """Return each task's mean Pearson, times 100, over its sets."""
@@ -211,7 +211,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
     settings: a config's sections, `training` without its seed; without `dev` the sets of the inputs are scored. Raises
     InputError where the inputs name no data, and TrainingInterrupted where it is stopped, with a checkpoint.
     """
-    data = training_data(inputs)
+    data = require_training_data(inputs)
     scored = (*inputs.sets, *([inputs.in_domain] if inputs.in_domain is not None else []))
     values = {
         **settings,
@@ -234,7 +234,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
     return folder, read_record(folder)
 
 
-def training_data(inputs: ExperimentInputs) -> Path:
+def require_training_data(inputs: ExperimentInputs) -> Path:
     """Return the folder of the training files. Raises InputError where the inputs name none."""
     if inputs.data is None:
         raise InputError("this experiment learns models: give --data, the folder of the training files")
@@ -267,7 +267,7 @@ def slug_of(name: str) -> str:
 
 
 def list_values(values: Mapping[str, float], form: str = ".1f") -> str:
-    """Return names and values, with one decimal if the format says nothing else."""
+    """Return names and values, with one decimal by default."""
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
@@ -286,7 +286,7 @@ def tasks_of(record: Mapping[str, Any], measure: str = "pearson") -> dict[str, f
     return {name: float(task["mean"][measure]) for name, task in record["scores"]["tasks"].items()}
 
 
-def means(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return each task's mean over seeds."""
     return {task: float(np.mean([tasks[task] for tasks in scores])) for task in scores[0]}
 
@@ -296,7 +296,7 @@ def find_spread(scores: Sequence[Mapping[str, float]], tasks: Iterable[str]) -> 
     return max(max(of_seed[task] for of_seed in scores) - min(of_seed[task] for of_seed in scores) for task in tasks)
 
 
-def common_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
+def cut_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
     """Return a file of the first 50,000 words of the vectors, and their dimension: no run needs all of GloVe."""
     words, vectors = vectors_of(inputs.vectors)
     inputs.work.mkdir(parents=True, exist_ok=True)
@@ -312,7 +312,7 @@ _COUNTING = Counting(max_words=8_000)
 _DIMENSION, _EPOCHS = 50, 20
 
 
-def raw_texts(inputs: ExperimentInputs) -> list[Path]:
+def find_raw_texts(inputs: ExperimentInputs) -> list[Path]:
     """Return the files of raw text below the folder of training files; none where there is no such folder."""
     return [] if inputs.data is None else sorted((inputs.data / _FOLDER).glob(_NAMES))
 
@@ -323,7 +323,7 @@ def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
     Those for which there is nothing here are left out.
     """
     kinds = {GIVEN: inputs.vectors}
-    if raw_texts(inputs):
+    if find_raw_texts(inputs):
         kinds[SN] = _learn_vectors(inputs)
     if inputs.norms is not None:
         kinds[PHRASE] = inputs.norms
@@ -332,7 +332,7 @@ def kinds_of_vectors(inputs: ExperimentInputs) -> dict[str, Path]:
 
 def _learn_vectors(inputs: ExperimentInputs) -> Path:
     """Return the file of vectors in the folder `work`, learned with the first seed if it is not there."""
-    paths = raw_texts(inputs)
+    paths = find_raw_texts(inputs)
     settings = SquaredNorm(dimension=_DIMENSION, epochs=_EPOCHS, seed=inputs.seeds[0])
     values = [*(digest(path.resolve()) for path in paths), asdict(_COUNTING), asdict(settings)]
     path = (inputs.work / f"sn-{key_of(values)}.npy").resolve()

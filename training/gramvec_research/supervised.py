@@ -18,9 +18,9 @@ from scipy import optimize, sparse, stats
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec_research.answers import score_targets
+from gramvec_research.answers import spread_scores
 from gramvec_research.heads import HeadObjective, Supervision, fix_encoder, new_head, one_row_each
-from gramvec_research.shared import ExperimentInputs, key_of, load_or_make, slug_of, training_data, vectors_of
+from gramvec_research.shared import ExperimentInputs, key_of, load_or_make, require_training_data, slug_of, vectors_of
 from gramvec_research.systems import learn_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
@@ -38,7 +38,7 @@ from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.shared import Doubles, Floats, Ints, digest
 
 SCORES = 5  # of similarity, 1 to 5
-_HELD_OUT = 10  # of what has no development part, one in so many
+_HELD_OUT = 10  # of what has no development part, one example of ten
 
 TextTuples = list[tuple[str, ...]]
 
@@ -89,17 +89,17 @@ class SupervisedTask:
     def targets(self, part: LabeledPart) -> Floats:
         """Return float32[n, width]: the distribution of each example's classes."""
         if not self.classes:
-            return score_targets(part.truth, SCORES)
+            return spread_scores(part.truth, SCORES)
         return np.eye(self.width, dtype=np.float32)[part.truth.astype(np.int64)]
 
     def score(self, probabilities: Floats, part: LabeledPart) -> float:
         """Return, times 100, Pearson's r of the mean scores, or the share of examples whose class is right."""
         if self.classes:
             return 100 * float(np.mean(probabilities.argmax(axis=1) == part.truth))
-        said = probabilities.astype(np.float64) @ np.arange(1, SCORES + 1)
-        if not np.ptp(said) or not np.ptp(part.truth):
+        predicted = probabilities.astype(np.float64) @ np.arange(1, SCORES + 1)
+        if not np.ptp(predicted) or not np.ptp(part.truth):
             return 0.0
-        return 100 * float(stats.pearsonr(said, part.truth).statistic)
+        return 100 * float(stats.pearsonr(predicted, part.truth).statistic)
 
     def majority(self) -> float:
         """Return, times 100, the share of the class that most examples of learning have."""
@@ -123,7 +123,7 @@ class SupervisedTask:
         )
 
     def only(self, number: int, seed: int) -> SupervisedTask:
-        """Return a copy with so many examples to learn from, drawn by the seed, of each class its share."""
+        """Return a copy with fewer examples to learn from, drawn by the seed, of each class its share."""
         rows = np.random.default_rng(seed).permutation(len(self.learned))
         if self.classes:
             # A round takes one of each class, so that every number of examples has all of them.
@@ -136,7 +136,7 @@ class SupervisedTask:
         return replace(self, learned=self.learned.those(rows[:number]))
 
 
-def similarity(inputs: ExperimentInputs) -> SupervisedTask:
+def read_similarity(inputs: ExperimentInputs) -> SupervisedTask:
     """Read SICK's scores: a tenth of its training part held out, its trial part scored."""
     folder = _folder(inputs)
     # The scores of the trial part are a similarity set, which lies beside the labeled texts.
@@ -144,26 +144,26 @@ def similarity(inputs: ExperimentInputs) -> SupervisedTask:
     return _task("similarity", learned, None, scored, scores=True)
 
 
-def entailment(inputs: ExperimentInputs) -> SupervisedTask:
+def read_entailment(inputs: ExperimentInputs) -> SupervisedTask:
     """Read SICK's three classes: a tenth of its training part held out, its trial part scored."""
     folder = _folder(inputs) / "sick"
     return _task("entailment", _read(folder / "train.entail.tsv"), None, _read(folder / "trial.entail.tsv"))
 
 
-def sentiment(inputs: ExperimentInputs, phrases: int) -> SupervisedTask:
-    """Read the two classes of Stanford's treebank: so many of its 67,349 phrases, its development and its test part."""
+def read_sentiment(inputs: ExperimentInputs, phrases: int) -> SupervisedTask:
+    """Read the two classes of Stanford's treebank: some of its 67,349 phrases, its development and test part."""
     folder = _folder(inputs) / "sst2"
     parts = [_read(folder / f"binary.{name}.tsv") for name in ("train", "dev", "test")]
     return _task("sentiment", *parts).only(phrases, seed=1)
 
 
-def reviews(inputs: ExperimentInputs) -> SupervisedTask:
+def read_reviews(inputs: ExperimentInputs) -> SupervisedTask:
     """Read the two classes of 2,440 reviews of IMDB."""
     folder = _folder(inputs) / "imdb"
     return _task("reviews", *(_read(folder / f"{name}.tsv") for name in ("train", "dev", "test")))
 
 
-def inference(inputs: ExperimentInputs) -> SupervisedTask:
+def read_inference(inputs: ExperimentInputs) -> SupervisedTask:
     """Read SNLI's three classes: its development part learned from, a tenth of it held out, its test part scored."""
     folder = _folder(inputs) / "snli"
     return _task("inference", _read(folder / "dev.tsv"), None, _read(folder / "test.tsv"))
@@ -261,7 +261,7 @@ def score_head(
     return float(load_or_make(path, learn)["score"])
 
 
-def averages(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -> Floats:
+def average_vectors(inputs: ExperimentInputs, texts: list[str], a: float | None = _A) -> Floats:
     """Return float32[n, d]: the means of the given vectors of each text's words, weighted as SIF does, or all alike."""
     tokens = [treebank_tokens(text).lower() for text in texts]
     occurring = {word for line in tokens for word in line.split()}
@@ -302,7 +302,7 @@ def _start(
     parts = (task.learned, task.held_out, task.scored)
     texts = [text for part in parts for sides in part.texts for text in sides]
     if system == SIF:
-        table = torch.from_numpy(averages(inputs, texts))
+        table = torch.from_numpy(average_vectors(inputs, texts))
         generator = torch.Generator().manual_seed(seed)
         projection = ProjectionSettings(kind="projection")
         return Average(table, projection, _PROJECTION, generator), one_row_each(len(texts))
@@ -313,7 +313,7 @@ def _start(
     corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
     if regime == "universal":
         return run.encoder, corpus
-    return begin_encoder(run.config, None, seed, run.vocabulary, training_data(inputs)), corpus
+    return begin_encoder(run.config, None, seed, run.vocabulary, require_training_data(inputs)), corpus
 
 
 def _examples(task: SupervisedTask) -> tuple[Ints, Ints, Ints]:
@@ -340,17 +340,17 @@ def mean_score(
     return float(np.mean([score_head(inputs, task, system, regime, seed, joined=joined) for seed in inputs.seeds]))
 
 
-def nb_svm_accuracy(task: SupervisedTask) -> float:
+def score_nb_svm(task: SupervisedTask) -> float:
     """Return the accuracy of NB-SVM, times 100, on a task of two classes."""
     learned, scored = ([text for (text,) in part.texts] for part in (task.learned, task.scored))
-    return 100 * float(np.mean(nb_svm(learned, task.learned.truth > 0, scored) == (task.scored.truth > 0)))
+    return 100 * float(np.mean(fit_nb_svm(learned, task.learned.truth > 0, scored) == (task.scored.truth > 0)))
 
 
 _ALPHA, _BETA, _C = 1.0, 0.25, 1.0  # smoothing, the share of the SVM's own weights, and its cost: the paper's
 
 
-def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return what a classifier that learned `texts` says of those asked for; both classes occur in `truth`, bool[n].
+def fit_nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Predict the asked texts by a classifier that learned `texts`; both classes occur in `truth`, bool[n].
 
     f are the binary indicators of a text's unigrams and bigrams, r = log(p / ||p||_1) - log(q / ||q||_1) with p = 1 +
     the sum of f over the texts of the class, q over the others. A linear SVM learns f * r; its weights w become
@@ -360,13 +360,13 @@ def nb_svm(texts: Sequence[str], truth: npt.NDArray[np.bool_], asked: Sequence[s
     known = _indicators(texts, columns, grow=True)
     p, q = (_ALPHA + np.asarray(known[rows].sum(axis=0)).ravel() for rows in (truth, ~truth))
     ratio = np.log(p / p.sum()) - np.log(q / q.sum())
-    weights, bias = linear_svm(known @ sparse.diags_array(ratio), truth)
+    weights, bias = fit_linear_svm(known @ sparse.diags_array(ratio), truth)
     weights = _BETA * weights + (1 - _BETA) * np.abs(weights).mean()
-    said: Doubles = _indicators(asked, columns, grow=False) @ (ratio * weights) + bias
-    return said > 0
+    scores: Doubles = _indicators(asked, columns, grow=False) @ (ratio * weights) + bias
+    return scores > 0
 
 
-def linear_svm(features: Any, truth: npt.NDArray[np.bool_]) -> tuple[Doubles, float]:
+def fit_linear_svm(features: Any, truth: npt.NDArray[np.bool_]) -> tuple[Doubles, float]:
     """Return weights float64[d] and bias with the least (||w||^2 + bias^2) / 2 + C sum of max(0, 1 - y (x w + bias))^2.
 
     features: sparse float64[n, d]. It is LIBLINEAR's L2-regularised L2-loss SVM, which the paper has.

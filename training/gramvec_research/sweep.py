@@ -22,7 +22,7 @@ TABLE_5_SIZES = (100, 1_000, 50_000)
 FIGURE_2A = tuple(float(f"{m}e-{i}") for i in range(1, 6) for m in (3, 1))
 
 
-def orders_spelt(orders: tuple[int, ...]) -> str:
+def spell_orders(orders: tuple[int, ...]) -> str:
     """Return a set of orders that begins with 2 as a range, "2-4"."""
     return "2" if orders == (2,) else f"2-{orders[-1]}"
 
@@ -37,7 +37,7 @@ class SweepCell:
     config: Config
 
 
-def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> list[SweepCell]:
+def list_ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> list[SweepCell]:
     """Return a cell for each number of n-grams of each order (rows) and each set of orders (columns), as in Table 5."""
     _check(config)
     if config.training is None or not config.features.orders:
@@ -51,7 +51,7 @@ def ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: Sequen
     return cells
 
 
-def sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
+def list_sif_cells(config: Config, values: Sequence[float]) -> list[SweepCell]:
     """Return a cell for each value of a. A run that the config names is beside the sweep's folder, not inside."""
     _check(config)
     if config.sif is None:
@@ -83,8 +83,8 @@ def check_mean(names: Sequence[str], config: Config, data: Path) -> None:
             raise InputError(f"the config scores no {name}; there are {', '.join(sorted(known))}")
 
 
-def result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what a finished run says for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
+def read_result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the figures of a finished run for its cell, for JSON: rows, seconds, and Pearson and Spearman times 100.
 
     `tasks`: task -> mean over its sets. `mean`: over all sets of the tasks, or the single task/set, that `mean_of`
     names, by default of all tasks; Table 5 of CHARAGRAM has the sets of sentences, or one set of words, and no other.
@@ -118,7 +118,7 @@ def to_json(results: Sequence[dict[str, Any]]) -> bytes:
     return orjson.dumps({"results": results}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def tables(results: Sequence[dict[str, Any]]) -> str:
+def make_tables(results: Sequence[dict[str, Any]]) -> str:
     """Return a text table, Pearson/Spearman, of each task and of the mean; a sweep of one setting is a single table."""
     named = results[0]["mean_of"]
     mean = "all" if named == sorted(results[0]["tasks"]) else f"mean of {', '.join(named)}"

@@ -18,17 +18,17 @@ from gramvec_research.shared import (
     ResultTable,
     RunSettings,
     SetWords,
-    common_vectors,
+    cut_vectors,
     find_spread,
     learn_run,
     list_values,
-    means,
+    mean_scores,
     slug_of,
     tasks_of,
 )
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.similarity import correlations, find_sets, score_sets
+from gramvec_training.evaluate.similarity import correlate, find_sets, score_sets
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import run_model
@@ -83,7 +83,7 @@ def settings_of(system: str, inputs: ExperimentInputs) -> RunSettings:
         rest: dict[str, Any] = {"features": features}
     else:
         kind, encoder, changes = OF_WORDS[system]
-        path, dimension = common_vectors(inputs)
+        path, dimension = cut_vectors(inputs)
         model = {"kind": kind, "dimension": dimension, "initial": 0.1, "vectors": str(path)}
         rest = {"features": _WORDS, "vocabulary": {"words_of_vectors": True}}
     return {"model": model, **rest, "encoder": encoder, "training": {**_TRAINING, **changes}, "data": DATA}
@@ -113,13 +113,13 @@ _AVERAGES, _LSTMS = ("PP", "PP-proj", "DAN", "iRNN"), ("LSTM, no output gate", "
 _AHEAD, _TOGETHER = 2.0, 3.0
 
 
-def all_systems(inputs: ExperimentInputs) -> ResultTable:
+def score_all_systems(inputs: ExperimentInputs) -> ResultTable:
     """Score each system, mean over seeds, on each task, and on pairs like those of training."""
     start = SetWords(inputs.vectors, inputs.sets).score()
     found: dict[str, list[dict[str, float]]] = {START: [start]}
     for system in SYSTEMS:
         found[system] = [tasks_of(learn_system(inputs, system, seed)[1]) for seed in inputs.seeds]
-    mean = {system: means(scores) for system, scores in found.items()}
+    mean = {system: mean_scores(scores) for system, scores in found.items()}
     tasks = list(start)
     inside = [task for task in mean["PP"] if task not in start]
     rows: list[ResultRow] = []
@@ -208,8 +208,8 @@ _OF = 22
 SetScores = dict[str, float]
 
 
-def set_by_set(inputs: ExperimentInputs) -> ResultTable:
-    """Score some systems on each set, mean over seeds, and say which of all is best, and the paper's values."""
+def score_each_set(inputs: ExperimentInputs) -> ResultTable:
+    """Score some systems on each set, mean over seeds, with the best of all and the paper's values."""
     found = scores_of_sets(inputs)
     rows: list[ResultRow] = []
     for name in found[START]:
@@ -234,7 +234,7 @@ def set_by_set(inputs: ExperimentInputs) -> ResultTable:
     )  # fmt: skip
 
 
-def official_75(task: str, name: str) -> float | None:
+def find_official_score(task: str, name: str) -> float | None:
     """Return what a quarter of the official systems reached or passed on a set, where the paper has it."""
     return _PAPER_SETS[name][1] if task == _PAPER_TASK and name in _PAPER_SETS else None
 
@@ -272,29 +272,33 @@ _CLAIMED = (
 )
 
 
-def set_wins(inputs: ExperimentInputs) -> ResultTable:
-    """Count on how many sets each system's Pearson, mean over seeds, is above each other one's; and a task's wins."""
+def count_higher_sets(inputs: ExperimentInputs) -> ResultTable:
+    """Count on how many sets each system's Pearson, mean over seeds, is above each other's, of all and of each task."""
     found = scores_of_sets(inputs)
     tasks = list(dict.fromkeys(name.partition("/")[0] for name in found[START]))
     rows: list[ResultRow] = []
     for system, own in found.items():
         row: dict[str, str | float | None] = {"system": system}
-        row |= {other: None if other == system else len(wins(own, scores)) for other, scores in found.items()}
+        row |= {
+            other: None if other == system else len(list_higher_sets(own, scores)) for other, scores in found.items()
+        }
         for task in tasks:
             sets = [name for name in own if name.startswith(f"{task}/")]
-            most = len(sets) * (len(found) - 1)
-            row[f"{task}, of {most}"] = sum(len(wins(own, scores, sets)) for scores in found.values())
+            comparisons = len(sets) * (len(found) - 1)
+            row[f"{task}, of {comparisons}"] = sum(
+                len(list_higher_sets(own, scores, sets)) for scores in found.values()
+            )
         rows.append(row)
     return ResultTable(tuple(rows), tuple(_finding(found, tasks, *claim) for claim in _CLAIMED))
 
 
-def wins(mine: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
-    """Return the sets on which a score is above the other's; equal ones, or undefined, are nobody's."""
-    return [name for name in (mine if sets is None else sets) if mine[name] > other[name]]
+def list_higher_sets(own: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
+    """Return the sets on which a score is above the other's; equal and undefined scores count for neither."""
+    return [name for name in (own if sets is None else sets) if own[name] > other[name]]
 
 
 def _finding(found: Mapping[str, SetScores], tasks: list[str], first: str, second: str, paper: int) -> Finding:
-    won, sets = wins(found[first], found[second]), len(found[first])
+    won, sets = list_higher_sets(found[first], found[second]), len(found[first])
     share = ", ".join(f"{task} {sum(name.startswith(f'{task}/') for name in won)}" for task in tasks)
     seen = f"on {len(won)} of {sets}: {share}; the paper's on {paper} of {_OF}"
     return Finding(f"{first} is above {second} on more than half of the sets", 2 * len(won) > sets, seen)
@@ -319,7 +323,7 @@ _Ints = npt.NDArray[np.int64]
 _Numbered = Callable[[Sequence[str], Sequence[str], ScoredModel], _Ints]
 
 
-def bin_scores(
+def score_bins(
     inputs: ExperimentInputs,
     column: str,
     bins: Sequence[tuple[str, int, int, *tuple[float, ...]]],
@@ -337,13 +341,13 @@ def bin_scores(
     predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
     scores: dict[str, dict[str, float]] = {system: {} for system in compared}
     rows: list[ResultRow] = []
-    for name, least, most, *paper in bins:
-        within = (numbers >= least) & (numbers <= most)
+    for name, lowest, highest, *paper in bins:
+        within = (numbers >= lowest) & (numbers <= highest)
         row: dict[str, str | float | None] = {column: name, "pairs": int(within.sum())}
         enough = within.sum() >= _FEWEST
         for system in compared:
             if enough:
-                found = [correlations(values[within], gold[within])[0] for values in predicted[system]]
+                found = [correlate(values[within], gold[within])[0] for values in predicted[system]]
                 scores[system][name] = 100 * float(np.mean(found))
             row[system] = round(scores[system][name], 1) if enough else None
         row |= {f"{system}, paper": value for system, value in zip(compared, paper, strict=False)}
@@ -351,7 +355,7 @@ def bin_scores(
     return tuple(rows), scores
 
 
-def longest(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
+def count_longer_words(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> _Ints:
     """Return int64[n]: the words of the longer text of each pair."""
     del words
     return np.array(
@@ -374,21 +378,21 @@ PAIRS_NOTE = (
 EXPERIMENTS = (
     Experiment(
         "all-systems", "CHARAGRAM, Table 3; PARAGRAM-PHRASE, Tables 2 and 3; SIF, Tables 1 and 5",
-        "All systems, learned from the same pairs and the same vectors", PAIRS_NOTE, all_systems, learns=True,
+        "All systems, learned from the same pairs and the same vectors", PAIRS_NOTE, score_all_systems, learns=True,
         note="Rates and sampling are those of one to four tried that were best on the phrases with the first seed. "
         "charCNN with MAX ended at 12, 2 and 7 where MIX has its row; charLSTM at 5e-3 has 39, 49 and 43: it needs "
         "tens of epochs.",
     ),
     Experiment(
         "all-systems-sets", "CHARAGRAM, Table 1 of the supplement", "All systems set by set", PAIRS_NOTE,
-        set_by_set,
+        score_each_set,
         learns=True,
         note="SIF is the average of the given vectors with weights and removal.",
     ),
     Experiment(
         "all-systems-wins", "CHARAGRAM, Table 1 of the supplement; SIF, Table 5",
         "On how many sets each system is above each other one", "models of all-systems; 11 sets for 22",
-        set_wins,
+        count_higher_sets,
         learns=True,
         note="A row's system is above the column's on so many sets. To the right: its wins over all others in a task.",
     ),

@@ -31,7 +31,7 @@ from gramvec_research.shared import (
     load_or_make,
     slug_of,
 )
-from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
+from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, spell_orders
 from gramvec_training.data.corpus import Corpus, Featurize, TrainingBatch
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, project_rows
@@ -226,7 +226,7 @@ class TaggingObjective(ShuffledObjective):
         return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     def accuracy(self, encoder: Encoder, sentences: Sentences) -> float:
-        """Return, times 100, the share of words whose likeliest tag is theirs; a tag that was not learned is wrong."""
+        """Return, times 100, the share of words whose likeliest tag is right; a tag that was not learned is wrong."""
         return 100 * float(np.mean(self.tags(encoder, sentences) == sentences.tags.ids))
 
 
@@ -260,7 +260,7 @@ class Treebank:
 
 
 @functools.lru_cache(1)
-def treebank(folder: Path) -> Treebank:
+def read_treebank_files(folder: Path) -> Treebank:
     """Read a folder of Universal Dependencies, files that end in train, dev and test, and wsj_sample.tsv beside.
 
     Raises InputError where there is not one file of each part.
@@ -282,7 +282,7 @@ def read_treebank(inputs: ExperimentInputs) -> Treebank:
     """Return the treebank of the inputs. Raises InputError where they have none."""
     if inputs.tagged is None:
         raise InputError("this experiment learns taggers: give --tagged, a folder of a treebank in CoNLL-U")
-    return treebank(inputs.tagged)
+    return read_treebank_files(inputs.tagged)
 
 
 CHARAGRAM, TWO_LAYERS, CHAR_CNN, CHAR_LSTM = "CHARAGRAM", "CHARAGRAM, 2 layers", "charCNN", "charLSTM"
@@ -293,8 +293,8 @@ _DIMENSION, _CHARACTER = 150, 50  # columns of a word's vector, and of a charact
 class WordEncoding:
     """How a word becomes a vector. settings: of an encoder; l2: on all parameters, towards zero.
 
-    orders: of characters alone the encoder reads a word's characters, in upper and lower case. Of n-grams the word is
-    lower-cased, and one more row says that it has a capital. min_count, each: which n-grams have a row.
+    orders: with (1,) the encoder reads a word's characters, in upper and lower case. Of n-grams the word is
+    lower-cased, and one more row marks a capital. min_count, each: which n-grams have a row.
     """
 
     settings: dict[str, Any]
@@ -329,12 +329,12 @@ ENCODINGS = {
 
 
 def resize(each: int, orders: tuple[int, ...]) -> WordEncoding:
-    """Return CHARAGRAM with so many n-grams of each order, the most frequent, without L2 (Table 5)."""
+    """Return CHARAGRAM with the most frequent n-grams of each order, `each` of them, without L2 (Table 5)."""
     return WordEncoding(_BAG, 0.0, orders, each=each)
 
 
 def learn_tagger(inputs: ExperimentInputs, name: str, encoding: WordEncoding, epochs: int, seed: int) -> Accuracies:
-    """Return what a tagger comes to that learns for so many epochs. It is kept in the folder `work`."""
+    """Return the accuracies of a tagger that learns for this many epochs. It is kept in the folder `work`."""
     trees = read_treebank(inputs)
     settings = Tagging(epochs=epochs, seed=seed, l2=encoding.l2, l2_composition=encoding.l2, l2_head=encoding.l2)
     key = key_of([trees.digest, asdict(encoding), settings.model_dump(mode="json")])
@@ -385,10 +385,10 @@ def _features(learned: Sequence[TaggedSentence], encoding: WordEncoding) -> tupl
     featurize = Featurizer(spec, vocabulary)
     if encoding.characters:
         return featurize, len(vocabulary)
-    return functools.partial(with_capitals, featurize, len(vocabulary)), len(vocabulary) + 1
+    return functools.partial(mark_capitals, featurize, len(vocabulary)), len(vocabulary) + 1
 
 
-def with_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> FeatureBatch:
+def mark_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> FeatureBatch:
     """Return the features of words, and behind them this row of those that have a capital."""
     found = featurize(words)
     capital = np.array([any(letter.isupper() for letter in word) for word in words], bool)
@@ -411,7 +411,7 @@ _WITHIN = 1.0  # points: of all encoders
 _SOON = 2  # epochs after which CHARAGRAM is above what the others are after as many and one more
 
 
-def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
+def score_tagging(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
     trees = read_treebank(inputs)
     found = {name: _learn_tagging(inputs, name) for name in ENCODINGS}
@@ -447,7 +447,7 @@ def tagging_accuracies(inputs: ExperimentInputs) -> ResultTable:
     )  # fmt: skip
 
 
-def tagging_curves(inputs: ExperimentInputs) -> ResultTable:
+def score_tagging_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
     found: dict[str, list[float]] = {
         name: np.mean([accuracies.curve for accuracies in _learn_tagging(inputs, name)], axis=0).tolist()
@@ -495,7 +495,7 @@ _USUAL = TABLE_5_ORDERS.index((2, 3, 4))
 _FEW = 1.5  # points: what 100 n-grams cost
 
 
-def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
+def score_tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 5, tagging: accuracy on the held-out part after the last epoch, mean over seeds."""
     scores: dict[int, list[float]] = {}
     for size in TABLE_5_SIZES:
@@ -506,7 +506,7 @@ def tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
                 learn_tagger(inputs, name, resize(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
             ]
             scores[size].append(_mean([accuracies.curve[-1] for accuracies in some]))
-    named = list(map(orders_spelt, TABLE_5_ORDERS))
+    named = list(map(spell_orders, TABLE_5_ORDERS))
     rows: tuple[ResultRow, ...] = tuple(
         {"n-grams of each order": size}
         | {name: round(score, 2) for name, score in zip(named, some, strict=True)}

@@ -2,7 +2,7 @@
 
 The conventions are those of the Penn Treebank (Marcus et al., 1993) as its tokeniser has them: punctuation is apart,
 contractions are two tokens ("do n't", "John 's"), words with a hyphen stay whole, brackets and quotes stay as they are
-in the vectors of GloVe. A full stop is a token at the end of a text alone, since "U.S." and "3.14" are one.
+in the vectors of GloVe. A full stop is a token only at the end of a text, since "U.S." and "3.14" are one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def treebank_tokens(text: str) -> str:
-    """Return the tokens of a text with a space between them; "" for white space alone. Case stays."""
+    """Return the tokens of a text with a space between them; "" for only white space. Case stays."""
     text = text.translate(_QUOTES)
     for pattern, tokens in _RULES:
         text = pattern.sub(tokens, text)
@@ -78,7 +78,7 @@ def count_cooccurrences(
     """Count the pairs of words of the texts' tokens; a window ends where its text does.
 
     Words that stand fewer than `min_count` times, or are not among the `max_words` most frequent, hold their places in
-    the windows and are not counted. Beside the matrix of 4 n^2 bytes memory has the distinct words alone: the texts'
+    the windows and are not counted. Beside the matrix of 4 n^2 bytes memory has only the distinct words: the texts'
     numbers lie in a temporary file of 4 bytes a word. Raises InputError where no two words are left.
     """
     with tempfile.TemporaryFile() as file:
@@ -153,12 +153,12 @@ _EPSILON = 1e-10  # within AdaGrad's root
 
 @dataclass(frozen=True)
 class SquaredNorm:
-    """How vectors are learned. most: above which co-occurrences weigh no more. first: of the vectors' first values."""
+    """Settings of the learning. max_count: above which co-occurrences weigh no more. first: of the first values."""
 
     dimension: int = 100
     epochs: int = 20
     rate: float = 0.05
-    most: float = 100.0
+    max_count: float = 100.0
     first: float = 0.1
     seed: int = 1
 
@@ -179,7 +179,7 @@ def learn_squared_norm(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, li
     for _ in tqdm(range(settings.epochs), desc="learning vectors", unit=" epochs", disable=None):
         epoch = []
         for rows in torch.split(torch.from_numpy(rng.permutation(len(counts))), _ROWS):
-            loss, *gradients = squared_norm(counts[rows], rows, vectors, constant, settings.most)
+            loss, *gradients = squared_norm(counts[rows], rows, vectors, constant, settings.max_count)
             epoch.append(loss)
             for value, total, gradient in zip(learned, squares, gradients, strict=True):
                 total.addcmul_(gradient, gradient)
@@ -189,7 +189,7 @@ def learn_squared_norm(pairs: Floats, settings: SquaredNorm) -> tuple[Floats, li
 
 
 def squared_norm(
-    counts: Tensor, rows: Tensor, vectors: Tensor, constant: Tensor, most: float
+    counts: Tensor, rows: Tensor, vectors: Tensor, constant: Tensor, max_count: float
 ) -> tuple[float, Tensor, Tensor]:
     """Return the mean loss over a block of rows of the matrix, float32[r, n], weighed by f, and its gradients.
 
@@ -197,7 +197,7 @@ def squared_norm(
     """
     own = vectors[rows]  # [r, d]
     lengths = vectors.square().sum(dim=1)  # [n]
-    weights = counts.clamp(max=most)  # [r, n]
+    weights = counts.clamp(max=max_count)  # [r, n]
     whole = weights.sum().clamp(min=1)
     apart = counts.clamp(min=1).log_().sub_(constant).sub_(lengths).sub_(lengths[rows, None])
     apart.addmm_(own, vectors.T, alpha=-2)  # log X - |v + v'|^2 - C

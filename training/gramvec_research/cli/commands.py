@@ -128,7 +128,7 @@ _MAX_WORDS = 30_000  # as MAX_WORDS of vectors.py, which imports torch
               help="How many places apart words count as near.")  # fmt: skip
 @click.option("--min-count", type=click.IntRange(min=1), default=20, show_default=True, help="Leave out rarer words.")
 @click.option("--max-words", type=click.IntRange(2, _MAX_WORDS), default=10_000, show_default=True,
-              help="The most frequent alone; memory is 4 bytes for each two of them.")  # fmt: skip
+              help="Only the most frequent; memory is 4 bytes for each two of them.")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Over the counts.")
 @click.option("--rate", type=click.FloatRange(0, 10, min_open=True), default=0.05, show_default=True, help="AdaGrad's.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of first values and order.")

@@ -98,13 +98,13 @@ def _figures(record: Mapping[str, Any]) -> str:
             f"accuracy {record['accuracy']:.1f} on {number} held-out rows (the commonest label "
             f"{record['commonest']:.1f}); {len(record['labels']):,} labels"
         )
-    ours, cosine = (
+    learned, cosine = (
         "-" if value is None else f"{value:.1f}" for value in (record["pearson"], record["pearson of the cosine"])
     )
-    least, most = record["scores"]
+    lowest, highest = record["scores"]
     return (
-        f"Pearson's r {ours} on {number} held-out pairs (the model's cosine {cosine}); mean error "
-        f"{record['error']:.2f} (the mean score {record['error of the mean']:.2f}); scores {least:g} to {most:g}"
+        f"Pearson's r {learned} on {number} held-out pairs (the model's cosine {cosine}); mean error "
+        f"{record['error']:.2f} (the mean score {record['error of the mean']:.2f}); scores {lowest:g} to {highest:g}"
     )
 
 

@@ -79,7 +79,13 @@ def list_experiments() -> None:
 @click.option("--models", type=PATH, default=Path("models"), show_default=True, help="Folder of the shipped bundles.")
 @click.option("--norms-of", "norms", type=PATH,
               help="A trained word model, run or bundle, whose lengths weigh words; else the shipped.")  # fmt: skip
-@click.option("--seeds", type=click.IntRange(min=1), default=2, show_default=True, help="So many of what is learned.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="How often each run is learned, each time with another seed.",
+)
 @click.option("--out", type=PATH, help=f"Folder of the results, NAME.json each.  [default: {_OUT}, or -quick]")
 @click.option("--work", type=PATH, help="Folder of the models that are learned.  [default: --out/models]")
 @click.option("--again", is_flag=True, help="Run also what has a result of the same data and seeds.")
@@ -175,11 +181,11 @@ def _inputs(out: Path, options: dict[str, Any]) -> ExperimentInputs:
 @one_sentence
 def write_page(results: Path | None, out: Path, check: bool) -> None:
     """Write the page of all tables and figures from the results, and its figures into images beside it."""
-    from gramvec_research.page import RESULTS, draw_page, page, read_results
+    from gramvec_research.page import RESULTS, draw_page, make_page, read_results
     from gramvec_training.shared import write_atomically
 
     found = read_results(results or RESULTS)
-    text = page(found)
+    text = make_page(found)
     if check:
         if not out.is_file() or out.read_text(encoding="utf-8") != text:
             raise InputError(f"{out}: not what the results give; write it: python -m gramvec_research page")

@@ -41,7 +41,7 @@ class _Numbers(click.ParamType):  # type: ignore[type-arg]
 @click.argument("config", type=PATH)
 @click.option("--orders", type=_Numbers(int), multiple=True,
               help="A set of n-gram orders; repeatable.  [default: 2 / 2,3 / 2,3,4 / 2,3,4,5 / 2,3,4,5,6]")  # fmt: skip
-@click.option("--sizes", type=_Numbers(int), help="So many n-grams of each order.  [default: 100,1000,50000]")
+@click.option("--sizes", type=_Numbers(int), help="Numbers of n-grams of each order.  [default: 100,1000,50000]")
 @click.option("-a", "values", type=_Numbers(float),
               help="Of a [sif] config.  [default: 3 and 1 times 10^-1 to 10^-5]")  # fmt: skip
 @click.option("--mean-of", multiple=True, metavar="TASK",
@@ -73,7 +73,7 @@ def sweep(
         raise click.UsageError(NO_DATA)
     if values and (orders or sizes):
         raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one")
-    from gramvec_research.sweep import check_mean, result, tables, to_json
+    from gramvec_research.sweep import check_mean, make_tables, read_result, to_json
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import command_line, show_path
     from gramvec_training.shared import write_atomically
@@ -89,11 +89,11 @@ def sweep(
         click.echo(f"{number} of {len(cells)}: {cell.folder}", err=True)
         command = command_line("sweep", show_path(config))
         record = _record(folder / cell.folder, cell.config, data, command, options)
-        results.append(result(cell, record, mean_of))
+        results.append(read_result(cell, record, mean_of))
         write_atomically(folder / "sweep.json", lambda handle: handle.write(to_json(results)))
     if json_path is not None and str(json_path) != "-":
         json_path.write_bytes(to_json(results))
-    click.echo(to_json(results).decode().rstrip() if str(json_path) == "-" else tables(results))
+    click.echo(to_json(results).decode().rstrip() if str(json_path) == "-" else make_tables(results))
 
 
 def _cells(
@@ -102,11 +102,11 @@ def _cells(
     sizes: tuple[int, ...] | None,
     values: tuple[float, ...] | None,
 ) -> list[SweepCell]:
-    from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, ngram_cells, sif_cells
+    from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, list_ngram_cells, list_sif_cells
 
     if values or (config.sif is not None and not (orders or sizes)):
-        return sif_cells(config, values or FIGURE_2A)
-    return ngram_cells(config, tuple(dict.fromkeys(orders)) or TABLE_5_ORDERS, sizes or TABLE_5_SIZES)
+        return list_sif_cells(config, values or FIGURE_2A)
+    return list_ngram_cells(config, tuple(dict.fromkeys(orders)) or TABLE_5_ORDERS, sizes or TABLE_5_SIZES)
 
 
 def _check_way(folder: Path, cells: list[SweepCell], options: RunOptions) -> None:

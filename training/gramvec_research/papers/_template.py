@@ -15,7 +15,7 @@ from gramvec_research.shared import (
     ResultTable,
     learn_run,
     list_values,
-    means,
+    mean_scores,
     tasks_of,
 )
 
@@ -32,7 +32,7 @@ def score_margins(inputs: ExperimentInputs) -> ResultTable:
             "data": [{"path": "pairs.tsv"}],
         }
         records = [learn_run(inputs, f"margin-{margin}", settings, seed)[1] for seed in inputs.seeds]
-        tasks = means([tasks_of(record, "spearman") for record in records])
+        tasks = mean_scores([tasks_of(record, "spearman") for record in records])
         scores[margin] = sum(tasks.values()) / len(tasks)
     rows = tuple(
         {"margin": margin, "spearman": round(score, 1), "paper": _PAPER_VALUES[margin]}

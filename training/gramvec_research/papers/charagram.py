@@ -29,14 +29,14 @@ from gramvec_research.shared import (
     list_values,
     tasks_of,
 )
-from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, orders_spelt
-from gramvec_research.systems import COMPARED, LENGTHS, bin_scores, longest, models_of
+from gramvec_research.sweep import TABLE_5_ORDERS, TABLE_5_SIZES, spell_orders
+from gramvec_research.systems import COMPARED, LENGTHS, count_longer_words, models_of, score_bins
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.char_cnn import CharCnnSettings
 from gramvec_training.encoders.recurrent import IrnnSettings, LstmSettings, RnnSettings
 from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.report import scores_over_steps
-from gramvec_training.evaluate.similarity import PHRASES, candidate_words, correlations, find_sets
+from gramvec_training.evaluate.report import list_scores_over_steps
+from gramvec_training.evaluate.similarity import PHRASES, correlate, find_sets, list_candidate_words
 from gramvec_training.sections import BagSettings, EncoderSettings
 
 _BATCH = 50
@@ -63,7 +63,7 @@ _PAPER = {"CHARAGRAM": (63.33, 58.35), "charCNN": (30.64, 33.19), "charLSTM": (5
 _EARLY, _LATE = 1, 3  # the quarters of an epoch that are compared: half an epoch, and a whole
 
 
-def word_curves(inputs: ExperimentInputs) -> ResultTable:
+def score_word_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1: Spearman, mean over the sets of words and over seeds, each quarter of an epoch."""
     found = {name: np.mean([_curve(inputs, name, seed) for seed in inputs.seeds], axis=0) for name in _SYSTEMS}
     steps = _curve(inputs, "CHARAGRAM", inputs.seeds[0])
@@ -79,7 +79,7 @@ def word_curves(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(tuple(rows), (Finding(claim, first > max(others.values()), seen),))
 
 
-def word_similarity(inputs: ExperimentInputs) -> ResultTable:
+def score_word_similarity(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 1: Spearman on each set of words after the last epoch, mean over seeds."""
     rows: list[ResultRow] = []
     mean: dict[str, float] = {}
@@ -100,8 +100,8 @@ def word_similarity(inputs: ExperimentInputs) -> ResultTable:
     return ResultTable(tuple(rows), tuple(Finding(claim, holds, list_values(mean)) for claim, holds in claims.items()))
 
 
-def filters(inputs: ExperimentInputs) -> ResultTable:
-    """Try section 4.1: charCNN with so many times the filters, Spearman, mean over sets of words and seeds."""
+def score_filters(inputs: ExperimentInputs) -> ResultTable:
+    """Try section 4.1: charCNN with more filters, Spearman, mean over sets of words and seeds."""
     found = {}
     for scale in _SCALES:
         changes = {} if scale == 1 else {"scale": scale}
@@ -137,7 +137,7 @@ def _word_sets(inputs: ExperimentInputs) -> list[str]:
 
 def _curve(inputs: ExperimentInputs, name: str, seed: int) -> list[tuple[int, float]]:
     """Return (step, mean over tasks) each quarter."""
-    logged = scores_over_steps(_learn_run(inputs, name, seed), "spearman")
+    logged = list_scores_over_steps(_learn_run(inputs, name, seed), "spearman")
     whole = [curve for task, curve in logged.items() if "/" not in task]
     return [(points[0][0], float(np.mean([score for _, score in points]))) for points in zip(*whole, strict=True)]
 
@@ -155,11 +155,11 @@ _COUNTED: tuple[tuple[str, EncoderSettings, int, bool, int], ...] = (
     ("iRNN over words", IrnnSettings(kind="irnn"), 1, False, 180_300),
 )  # fmt: skip
 _SWAPPED = "charLSTM, with output gate"  # 4 (2 * 300^2 + 300) + 3 * 300 + 134 * 300 = 762,300: two digits are swapped
-_TEXT = 100  # characters: of 3 orders, so many n-grams each, and 300 numbers an n-gram
+_TEXT = 100  # characters: 100 n-grams of each of 3 orders, and 300 numbers an n-gram
 
 
-def numbers_of_parameters(inputs: ExperimentInputs) -> ResultTable:
-    """Count the parameters of CHARAGRAM, section 4.4; of word models the composition alone."""
+def count_parameters(inputs: ExperimentInputs) -> ResultTable:
+    """Count the parameters of CHARAGRAM, section 4.4; of word models only the composition."""
     del inputs
     rows: list[ResultRow] = []
     same = {}
@@ -197,9 +197,9 @@ def numbers_of_parameters(inputs: ExperimentInputs) -> ResultTable:
     )
 
 
-def pairs_by_length(inputs: ExperimentInputs) -> ResultTable:
+def score_pairs_by_length(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 7: bins of the longer text's words."""
-    rows, scores = bin_scores(inputs, "words", LENGTHS, longest)
+    rows, scores = score_bins(inputs, "words", LENGTHS, count_longer_words)
     ahead = [name for name in scores["PP"] if scores["CHARAGRAM"][name] > scores["PP"][name]]
     claim = "CHARAGRAM is ahead of PARAGRAM-PHRASE at every length"
     seen = f"at {len(ahead)} of {len(scores['PP'])}"
@@ -235,7 +235,7 @@ _NGRAMS_NEIGHBORS = {
 }  # fmt: skip
 
 
-def nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
+def find_nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 8: the words nearest to "not" and a word."""
     models = _models(inputs)
     characters, words = (_nearest(model, PHRASES, models, inputs) for model in models)
@@ -249,24 +249,24 @@ def nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
         }
         for phrase, near_by_characters, near_by_words in zip(PHRASES, characters, words, strict=True)
     )
-    said = [phrase for phrase, near in zip(PHRASES, characters, strict=True) if set(near) & _NEGATIONS[phrase][2]]
+    same = [phrase for phrase, near in zip(PHRASES, characters, strict=True) if set(near) & _NEGATIONS[phrase][2]]
     kept = [
         phrase
         for phrase, near in zip(PHRASES, words, strict=True)
         if near and near[0] in phrase.split() and not set(near) & _NEGATIONS[phrase][2]
     ]
-    most = len(PHRASES) // 2
+    half = len(PHRASES) // 2
     claims = (
-        (f"a word that says the same is among the {_SHOWN} nearest by n-grams", said),
+        (f"a word that says the same is among the {_SHOWN} nearest by n-grams", same),
         ("by words one of the phrase's own is nearest, and none that says the same is near", kept),
     )
     return ResultTable(
         rows,
-        tuple(Finding(f"{claim}, mostly", len(seen) > most, _phrases(seen, len(PHRASES))) for claim, seen in claims),
+        tuple(Finding(f"{claim}, mostly", len(seen) > half, _phrases(seen, len(PHRASES))) for claim, seen in claims),
     )
 
 
-def nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
+def find_nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 9: the words nearest to rare, misspelt and common ones."""
     models = _models(inputs)
     characters, others = (_nearest(model, tuple(_WORDS), models, inputs) for model in models)
@@ -300,7 +300,7 @@ def nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
     )
 
 
-def nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
+def find_nearest_to_ngrams(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 10: the n-grams nearest to an n-gram; _ is a space."""
     model = _models(inputs)[0]
     rows: list[ResultRow] = []
@@ -327,7 +327,7 @@ def _models(inputs: ExperimentInputs) -> tuple[Embedder, Embedder]:
 def _nearest(
     model: Embedder, texts: Sequence[str], models: Sequence[Embedder], inputs: ExperimentInputs
 ) -> list[list[str]]:
-    candidates = candidate_words(models, find_sets(inputs.sets)[0])
+    candidates = list_candidate_words(models, find_sets(inputs.sets)[0])
     return [[neighbor.text for neighbor in found] for found in nearest_words_of(model, texts, candidates, k=_SHOWN)]
 
 
@@ -345,29 +345,29 @@ _PAPER_SIZES = {
 _LONG = (2, 3, 4, 5, 6)
 
 
-def word_sizes(inputs: ExperimentInputs) -> ResultTable:
+def score_word_sizes(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 5: Spearman on the first set of words, mean over seeds, by the number of n-grams of each order."""
     scores = {(size, orders): _score(inputs, size, orders) for size in TABLE_5_SIZES for orders in TABLE_5_ORDERS}
     rows: list[ResultRow] = []
     for size in TABLE_5_SIZES:
         row: dict[str, str | float | None] = {"n-grams of each order": size}
-        row |= {orders_spelt(orders): round(scores[size, orders], 1) for orders in TABLE_5_ORDERS}
+        row |= {spell_orders(orders): round(scores[size, orders], 1) for orders in TABLE_5_ORDERS}
         paper = zip(TABLE_5_ORDERS, _PAPER_SIZES[size], strict=True)
-        rows.append(row | {f"{orders_spelt(orders)}, paper": value for orders, value in paper})
+        rows.append(row | {f"{spell_orders(orders)}, paper": value for orders, value in paper})
     small, middle, large = ([scores[size, orders] for orders in TABLE_5_ORDERS[1:]] for size in TABLE_5_SIZES)
-    most = scores[TABLE_5_SIZES[-1], _LONG]
-    usual = scores[TABLE_5_SIZES[-1], (2, 3, 4)]
+    to_six = scores[TABLE_5_SIZES[-1], _LONG]
+    to_four = scores[TABLE_5_SIZES[-1], (2, 3, 4)]
     best = max(scores, key=lambda system: scores[system])
     rising = all(first < two < three for first, two, three in zip(small, middle, large, strict=True))
     return ResultTable(
         tuple(rows),
         (
             Finding("more n-grams are better, with every set of orders but 2 alone", rising, "see the table"),
-            Finding("with 50,000 orders to 6 are better than to 4", most > usual, f"{most:.1f}, {usual:.1f}"),
+            Finding("with 50,000 orders to 6 are better than to 4", to_six > to_four, f"{to_six:.1f}, {to_four:.1f}"),
             Finding(
                 "the best is 50,000 of orders 2 to 6",
                 best == (TABLE_5_SIZES[-1], _LONG),
-                f"best {best[0]:,} of {orders_spelt(best[1])}",
+                f"best {best[0]:,} of {spell_orders(best[1])}",
             ),
         ),
     )
@@ -390,7 +390,7 @@ def _score(inputs: ExperimentInputs, size: int, orders: tuple[int, ...]) -> floa
 _FALLS = -0.3  # of a correlation over sets: -0.45 in the paper
 
 
-def scores_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
+def score_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
     """Compare each set's share of words without a row with its scores."""
     models = models_of(inputs, COMPARED)
     words = models["PP"][0].featurizer
@@ -404,13 +404,13 @@ def scores_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
         }
         for system, some in models.items():
             found = [
-                correlations(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
+                correlate(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
                 for model in some
             ]
             row[system] = round(100 * float(np.mean(found)), 1)
         rows.append(row)
     unknown, *scores = (np.array([row[column] or 0 for row in rows], float) for column in ("unknown, %", *COMPARED))
-    together = [correlations(unknown, score)[0] for score in scores]
+    together = [correlate(unknown, score)[0] for score in scores]
     seen = ", ".join(f"{system} {value:+.2f}" for system, value in zip(COMPARED, together, strict=True))
     claims = (
         (
@@ -431,7 +431,7 @@ _UNKNOWN: tuple[tuple[str, int, int, float, float], ...] = (
 )
 
 
-def pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
+def score_pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 6: bins of both texts' words for which PARAGRAM-PHRASE has no row of their own."""
 
     def number(left: Sequence[str], right: Sequence[str], words: ScoredModel) -> npt.NDArray[np.int64]:
@@ -443,7 +443,7 @@ def pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
             counts += np.bincount(owners[batch.ids == unknown], minlength=len(side))
         return counts
 
-    rows, scores = bin_scores(inputs, "unknown words", _UNKNOWN, number)
+    rows, scores = score_bins(inputs, "unknown words", _UNKNOWN, number)
     fallen = {
         system: found["0"] - found["1 or more"] for system, found in scores.items() if len(found) == len(_UNKNOWN)
     }
@@ -474,69 +474,70 @@ _EXPERIMENTS = (
     Experiment(
         "charagram-table-1", "CHARAGRAM, Table 1", "Character models on single words",
         "60,000 pairs of PPDB's words, four epochs, 100 dimensions, for 770,007, fifty epochs and 300",
-        word_similarity, learns=True,
+        score_word_similarity, learns=True,
     ),
     Experiment(
         "charagram-table-4", "CHARAGRAM, Table 4", "Part-of-speech tagging over four word encoders",
         f"{_TREEBANK.format('ten')}; WSJ is 3,914 sentences of the Journal, scored by what learned from the web",
-        tagging.tagging_accuracies, learns=True, tags=True,
+        tagging.score_tagging, learns=True, tags=True,
         note="Accuracy times 100 of the epoch that was best on the held-out part. charLSTM still rose in the tenth. "
         "The second layer's lead is 0.006, and seeds are up to 0.29 apart.",
     ),
     Experiment(
         "charagram-figure-1", "CHARAGRAM, Figure 1", "How soon character models learn words",
-        "the runs of charagram-table-1", word_curves, learns=True,
+        "the runs of charagram-table-1", score_word_curves, learns=True,
         drawing=Drawing("pairs", ("CHARAGRAM", "charCNN", "charLSTM")),
     ),
     Experiment(
         "charagram-figure-1-tagging", "CHARAGRAM, Figure 1", "How soon character models learn to tag",
-        "the runs of charagram-table-4, on EWT's development part", tagging.tagging_curves, learns=True, tags=True,
+        "the runs of charagram-table-4, on EWT's development part", tagging.score_tagging_curves, learns=True,
+        tags=True,
         drawing=Drawing("epoch", ("CHARAGRAM", "CHARAGRAM, 2 layers", "charCNN", "charLSTM")),
     ),
     Experiment(
         "charagram-table-5", "CHARAGRAM, Table 5", "Number and orders of n-grams, on SL999",
         "60,000 pairs of PPDB's words, two epochs, 100 dimensions, for 770,007, five epochs and 300",
-        word_sizes,
+        score_word_sizes,
         learns=True,
     ),
     Experiment(
         "charagram-table-5-tagging", "CHARAGRAM, Table 5", "Number and orders of n-grams, in tagging",
-        _TREEBANK.format("two"), tagging.tagging_by_ngrams, learns=True, tags=True,
+        _TREEBANK.format("two"), tagging.score_tagging_by_ngrams, learns=True, tags=True,
         note="Accuracy times 100 on EWT's development part after the last epoch.",
     ),
     Experiment(
         "charagram-table-6", "CHARAGRAM, Table 6", "Pairs by their number of unknown words",
         "models of all-systems; sts12 and sts16; unknown is what GloVe 6B's first 50,000 words lack",
-        pairs_by_unknown_words, learns=True,
+        score_pairs_by_unknown_words, learns=True,
     ),
     Experiment(
         "charagram-table-7", "CHARAGRAM, Table 7", "Pairs by their length in words",
-        "models of all-systems; sts12 and sts16", pairs_by_length, learns=True,
+        "models of all-systems; sts12 and sts16", score_pairs_by_length, learns=True,
     ),
     Experiment(
         "charagram-table-8", "CHARAGRAM, Table 8", "Words nearest to a negation", _BUNDLES,
-        nearest_to_negations,
+        find_nearest_to_negations,
     ),
     Experiment(
         "charagram-table-9", "CHARAGRAM, Table 9", "Words nearest to a word", _BUNDLES,
-        nearest_to_words,
+        find_nearest_to_words,
     ),
     Experiment(
         "charagram-table-10", "CHARAGRAM, Table 10", "N-grams nearest to an n-gram", _BUNDLES,
-        nearest_to_ngrams,
+        find_nearest_to_ngrams,
     ),
     Experiment(
         "charagram-parameters", "CHARAGRAM, section 4.4", "Numbers of parameters", "the paper's own sizes",
-        numbers_of_parameters,
+        count_parameters,
     ),
     Experiment(
         "charagram-filters", "CHARAGRAM, section 4.1", "Number of charCNN's filters",
-        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", filters, learns=True,
+        "60,000 pairs of PPDB's words, four epochs, 100 dimensions", score_filters, learns=True,
     ),
     Experiment(
         "charagram-unknown", "CHARAGRAM, section 5.1", "Shares of unknown words and scores, set by set",
         "models of all-systems; 11 sets for 22; unknown is what GloVe 6B's first 50,000 words lack",
-        scores_by_unknown_words,
+        score_by_unknown_words,
         learns=True,
     ),
 )  # fmt: skip

@@ -23,28 +23,28 @@ from gramvec_research.shared import (
     ResultTable,
     RunSettings,
     SetWords,
-    common_vectors,
+    cut_vectors,
     learn_run,
     list_values,
-    means,
+    mean_scores,
+    require_training_data,
     tasks_of,
-    training_data,
     vectors_of,
     write_packed,
 )
-from gramvec_research.supervised import ENCODER_NOTE, LSTM, OPEN_LSTM, Regime, mean_score, similarity
+from gramvec_research.supervised import ENCODER_NOTE, LSTM, OPEN_LSTM, Regime, mean_score, read_similarity
 from gramvec_research.systems import (
     LENGTHS,
     PAIRS_NOTE,
-    bin_scores,
+    count_longer_words,
+    find_official_score,
     learn_system,
-    longest,
     models_of,
-    official_75,
+    score_bins,
     settings_of,
 )
 from gramvec_training.data.corpus import Featurize
-from gramvec_training.evaluate.similarity import correlations, find_sets
+from gramvec_training.evaluate.similarity import correlate, find_sets
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
@@ -59,9 +59,9 @@ _TRAINING = {
 _BETTER = 1.0
 
 
-def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
+def score_by_amount(inputs: ExperimentInputs) -> ResultTable:
     """Score the first 1 / 4^i of the pairs, in the file's order and permuted, ten epochs each: means over the tasks."""
-    lines = [line for _, line in number_lines(training_data(inputs) / _FILE)]
+    lines = [line for _, line in number_lines(require_training_data(inputs) / _FILE)]
     permuted = [lines[index] for index in np.random.default_rng(1).permutation(len(lines))]
     sizes = [len(lines)]
     while sizes[-1] // _PART >= _SMALLEST:
@@ -106,7 +106,7 @@ def scores_by_amount(inputs: ExperimentInputs) -> ResultTable:
 
 
 def _score(inputs: ExperimentInputs, data: Path) -> float:
-    path, dimension = common_vectors(inputs)
+    path, dimension = cut_vectors(inputs)
     settings: dict[str, Any] = {
         "model": {
             "kind": "paragram-phrase", "dimension": dimension, "initial": 0.1, "vectors": str(path), "pooling": "mean",
@@ -120,7 +120,7 @@ def _score(inputs: ExperimentInputs, data: Path) -> float:
     scores = [
         tasks_of(learn_run(inputs, f"amount-{data.name.split('.')[0]}", settings, seed)[1]) for seed in inputs.seeds
     ]
-    mean = means(scores)
+    mean = mean_scores(scores)
     tasks = [path.resolve().name for path in inputs.sets]
     return float(np.mean([mean[task] for task in tasks]))
 
@@ -128,10 +128,10 @@ def _score(inputs: ExperimentInputs, data: Path) -> float:
 _AVERAGES, _LSTMS = ("PP", "PP-proj"), ("LSTM, no output gate", "LSTM")
 
 
-def lengths_of_compositions(inputs: ExperimentInputs) -> ResultTable:
+def measure_lengths(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 5: bins of the longer text's words, whose values our text of the paper has lost."""
-    bins = [(name, least, most) for name, least, most, *_ in LENGTHS]
-    rows, scores = bin_scores(inputs, "words", bins, longest, (*_AVERAGES, *_LSTMS))
+    bins = [(name, lowest, highest) for name, lowest, highest, *_ in LENGTHS]
+    rows, scores = score_bins(inputs, "words", bins, count_longer_words, (*_AVERAGES, *_LSTMS))
     gaps = {
         name: max(scores[system][name] for system in _AVERAGES) - max(scores[system][name] for system in _LSTMS)
         for name in scores["PP"]
@@ -154,7 +154,7 @@ _PAPER = {"avg": 54.94, "x norm": 62.64, "1 / frequency": 45.52}  # over PARAGRA
 _SHOWN = 10
 
 
-def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
+def score_norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     """Score averages of the given vectors: plain, times the L1 norm of each word's trained vector, over its frequency.
 
     A word that the trained model or the frequencies lack weighs the least of the others, or 1.
@@ -169,7 +169,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     scores = {
         "avg": words.score(),
         "x norm": words.score(np.array([norms.get(word, least) for word in words.words], np.float32)),
-        "1 / frequency": words.score(reciprocals(words.words, frequencies)),
+        "1 / frequency": words.score(make_reciprocals(words.words, frequencies)),
     }
     rows: list[ResultRow] = [
         {"system": system, **{task: round(score, 2) for task, score in found.items()}, "paper, 22 sets": _PAPER[system]}
@@ -199,7 +199,7 @@ def norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
     )
 
 
-def reciprocals(words: Sequence[str], frequencies: Mapping[str, float]) -> Floats:
+def make_reciprocals(words: Sequence[str], frequencies: Mapping[str, float]) -> Floats:
     """Return float32[n]: 1 / p(w) of each word, in units in which the rarest weighs 1, as do words without.
 
     p(w) is of all words; the authors' counts begin at 1, which the rarest word has here.
@@ -215,12 +215,12 @@ _PAPER_REGIMES = {"PP": 84.9, OPEN_LSTM: 85.45, LSTM: 83.41}
 _AHEAD = 1.0
 
 
-def supervised_regimes(inputs: ExperimentInputs) -> ResultTable:
+def score_regimes(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 4: Pearson's r of a similarity head over an encoder that learns with it, or is fixed.
 
     trained: begun at the word vectors; universal: begun at the finished model, to which all is drawn; features: fixed.
     """
-    task = similarity(inputs)
+    task = read_similarity(inputs)
     found = {
         system: {regime: mean_score(inputs, task, system, regime) for regime in _REGIMES} for system in _COMPOSITIONS
     }
@@ -250,19 +250,19 @@ _PAPER_SCALARS = {AVERAGE: 54.94, RECIPROCAL: 45.52, LEARNED: 62.06, PHRASE: 66.
 _COMMON = 500  # words, the most frequent of the training pairs
 
 
-def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
+def show_learned_scalars(inputs: ExperimentInputs) -> ResultTable:
     """Score averages of the same vectors, with weights that are given or learned, on each task."""
     words = SetWords(inputs.vectors, inputs.sets)
     given = {
         AVERAGE: words.score(),
-        RECIPROCAL: words.score(reciprocals(words.words, read_frequencies(inputs.frequencies[0]))),
+        RECIPROCAL: words.score(make_reciprocals(words.words, read_frequencies(inputs.frequencies[0]))),
     }
     tasks = list(given[AVERAGE])
     folders, records = zip(
-        *(learn_run(inputs, "scalar-weights", scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
+        *(learn_run(inputs, "scalar-weights", make_scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
     )
     phrases = [tasks_of(learn_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
-    scores = given | {LEARNED: means([tasks_of(record) for record in records]), PHRASE: means(phrases)}
+    scores = given | {LEARNED: mean_scores([tasks_of(record) for record in records]), PHRASE: mean_scores(phrases)}
     rows: list[ResultRow] = [
         {"system": system, **{task: round(found[task], 1) for task in tasks}, "paper, 22 sets": _PAPER_SCALARS[system]}
         for system, found in scores.items()
@@ -284,7 +284,7 @@ def learned_scalars(inputs: ExperimentInputs) -> ResultTable:
     )  # fmt: skip
 
 
-def scalar_settings(inputs: ExperimentInputs) -> RunSettings:
+def make_scalar_settings(inputs: ExperimentInputs) -> RunSettings:
     """Return the settings of PARAGRAM-PHRASE, but for what is learned and how fast."""
     phrase = settings_of(PHRASE, inputs)
     return {
@@ -306,13 +306,13 @@ _PAPER_SEPARATION = {"PP": 0.7535, "PP-proj": 0.7572, "LSTM, no output gate": 0.
 _ALIKE = 0.1
 
 
-def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
+def score_separation(inputs: ExperimentInputs) -> ResultTable:
     """Score the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over pairs (g1, g2), n the nearest of the others."""
-    lines = [line.rstrip("\r").split("\t") for _, line in number_lines(training_data(inputs) / _FILE)]
+    lines = [line.rstrip("\r").split("\t") for _, line in number_lines(require_training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
     found = {
-        system: float(np.mean([separation(model.encode(left), model.encode(right)) for model in models]))
+        system: float(np.mean([measure_separation(model.encode(left), model.encode(right)) for model in models]))
         for system, models in models_of(inputs, list(_PAPER_SEPARATION)).items()
     }
     rows: tuple[ResultRow, ...] = tuple(
@@ -335,7 +335,7 @@ def separation_of_pairs(inputs: ExperimentInputs) -> ResultTable:
     )
 
 
-def separation(left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]) -> float:
+def measure_separation(left: npt.NDArray[np.float32], right: npt.NDArray[np.float32]) -> float:
     """Return the mean over batches of 100 pairs, in which n is the nearest text of the other pairs on either side."""
     values = []
     for start in range(0, len(left), _BATCH):
@@ -359,7 +359,7 @@ _PAPER_UNDERTRAINED, _HERE = 100, 10
 _FALLS = -0.3  # of a correlation over sets
 
 
-def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
+def score_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     """Compare each set's share of words that training saw seldom with PARAGRAM-PHRASE's Pearson, mean over seeds."""
     runs = [load_run(learn_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
     models = [run_model(run) for run in runs]
@@ -367,28 +367,28 @@ def scores_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     rows: list[ResultRow] = []
     for similarity_set in find_sets(inputs.sets)[0]:
         found = [
-            correlations(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
+            correlate(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
             for model in models
         ]
         score = 100 * float(np.mean(found))
-        official = official_75(similarity_set.task, similarity_set.name)
+        official = find_official_score(similarity_set.task, similarity_set.name)
         rows.append({
             "set": f"{similarity_set.task}/{similarity_set.name}",
-            **{f"below {most}, %": round(100 * share_of_rare(
-                   [*similarity_set.left, *similarity_set.right], models[0].featurizer, counts, most), 2)
-               for most in (_HERE, _PAPER_UNDERTRAINED)},
+            **{f"below {limit}, %": round(100 * measure_rare_share(
+                   [*similarity_set.left, *similarity_set.right], models[0].featurizer, counts, limit), 2)
+               for limit in (_HERE, _PAPER_UNDERTRAINED)},
             "PP": round(score, 1), "less the official 75 %": None if official is None else round(score - official, 1),
         })  # fmt: skip
     return ResultTable(tuple(rows), _findings(rows))
 
 
-def share_of_rare(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
-    """Return the share of the texts' words that training saw fewer than so many times; counts: of each row."""
+def measure_rare_share(texts: Sequence[str], featurize: Featurize, counts: npt.NDArray[np.int64], least: int) -> float:
+    """Return the share of the texts' words that training saw fewer than `least` times; counts: of each row."""
     return float(np.mean(counts[featurize(texts).ids] < least))
 
 
 def _findings(rows: Sequence[ResultRow]) -> tuple[Finding, ...]:
-    columns = [f"below {most}, %" for most in (_HERE, _PAPER_UNDERTRAINED)]
+    columns = [f"below {limit}, %" for limit in (_HERE, _PAPER_UNDERTRAINED)]
     together = {name: _together(rows, name, "PP") for name in columns}
     seen = ", ".join(f"{name.removesuffix(', %')} {value:+.2f}" for name, value in together.items())
     official = [row for row in rows if row["less the official 75 %"] is not None]
@@ -411,7 +411,7 @@ def _together(rows: Sequence[ResultRow], x: str, y: str) -> float:
     if len(rows) < 2:
         return 0.0
     first, second = (np.array([float(row[name] or 0) for row in rows]) for name in (x, y))
-    return float(correlations(first, second)[0])
+    return float(correlate(first, second)[0])
 
 
 def _list_values(values: Sequence[float]) -> str:
@@ -423,26 +423,26 @@ _BY_WORDS = ("PARAGRAM-PHRASE", "the best of PP", "plain PP", "RNN", "the LSTM")
 _EXPERIMENTS = (
     Experiment(
         "paragram-table-5", "PARAGRAM-PHRASE, Table 5", "Averages and LSTMs by length",
-        "models of all-systems; sts12 and sts16", lengths_of_compositions, learns=True,
+        "models of all-systems; sts12 and sts16", measure_lengths, learns=True,
     ),
     Experiment(
         "paragram-separation", "PARAGRAM-PHRASE, section 5", "How well training pairs are kept from other texts",
-        "models of all-systems; 2,000 of the pairs that they learned from", separation_of_pairs, learns=True,
+        "models of all-systems; 2,000 of the pairs that they learned from", score_separation, learns=True,
     ),
     Experiment(
         "paragram-amount", "PARAGRAM-PHRASE, Figure 2", "PARAGRAM-PHRASE over the amount of data",
         "82,550 mined pairs of phrases, the most frequent first, for the 3,033,753 of PPDB XL",
-        scores_by_amount,
+        score_by_amount,
         learns=True, drawing=Drawing("pairs", ("file's order", "permuted"), logarithmic=True),
     ),
     Experiment(
         "paragram-norms", "PARAGRAM-PHRASE, section 6", "Lengths of trained word vectors as weights",
         "GloVe 6B of 50 dimensions for PARAGRAM-SL999; the shipped paragram-phrase, or what --norms-of names",
-        norms_as_weights,
+        score_norms_as_weights,
     ),
     Experiment(
         "paragram-scalars", "PARAGRAM-PHRASE, footnote 19", "A number a word, learned over fixed vectors",
-        f"{PAIRS_NOTE}; sts12, sts16 and SICK's trial part for 22 sets", learned_scalars, learns=True,
+        f"{PAIRS_NOTE}; sts12, sts16 and SICK's trial part for 22 sets", show_learned_scalars, learns=True,
         note="Rate and sampling are those of five tried that were best on the phrases with the first seed; MIX at the "
         "same rate is 0.9 behind on these and has 46, 50 and 61.",
     ),
@@ -450,11 +450,11 @@ _EXPERIMENTS = (
         "paragram-table-6", "PARAGRAM-PHRASE, Table 6", "Words that training saw seldom, and scores, set by set",
         "models of all-systems; 11 sets for 22; undertrained is what the training pairs, a thirtieth of the paper's, "
         "hold fewer than 10 times for 100",
-        scores_by_undertrained_words, learns=True,
+        score_by_undertrained_words, learns=True,
     ),
     Experiment(
         "paragram-table-4", "PARAGRAM-PHRASE, Table 4", "Supervised similarity on SICK in three regimes",
-        f"SICK's trial part is scored; {ENCODER_NOTE}", supervised_regimes, learns=True, labels=True,
+        f"SICK's trial part is scored; {ENCODER_NOTE}", score_regimes, learns=True, labels=True,
     ),
 )  # fmt: skip
 

@@ -32,15 +32,15 @@ from gramvec_research.supervised import (
     PHRASES,
     SIF,
     SupervisedTask,
-    entailment,
-    inference,
     mean_score,
-    nb_svm_accuracy,
+    read_entailment,
+    read_inference,
+    read_reviews,
+    read_sentiment,
+    read_similarity,
     regime_of,
-    reviews,
     score_head,
-    sentiment,
-    similarity,
+    score_nb_svm,
 )
 from gramvec_research.sweep import FIGURE_2A
 from gramvec_training.evaluate.similarity import find_sets
@@ -54,7 +54,7 @@ _PAPER = {
 }
 
 
-def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
+def ablate_given(inputs: ExperimentInputs) -> ResultTable:
     """Make Tables 1 and 6: each task's mean with and without weights and removal."""
     scores = _ablate(inputs, inputs.vectors)
     rows = tuple(
@@ -74,7 +74,7 @@ def ablation_of_given(inputs: ExperimentInputs) -> ResultTable:
     )
 
 
-def ablation_of_learned(inputs: ExperimentInputs) -> ResultTable:
+def ablate_learned(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 6 over vectors that are learned here from raw text, and over a trained model's."""
     kinds = {kind: place for kind, place in kinds_of_vectors(inputs).items() if kind != GIVEN}
     if not kinds:
@@ -121,7 +121,7 @@ _FUNCTION_WORDS = 500  # the most frequent of English, nearly all of them withou
 _PAPER_WORDS = {"sick": "just, when, even, one, up, little, way, there, while, but"}
 
 
-def component_words(inputs: ExperimentInputs) -> ResultTable:
+def find_component_words(inputs: ExperimentInputs) -> ResultTable:
     """Find the first component of each task's weighted sentences, and the words nearest to it by |cosine|."""
     frequencies = read_frequencies(inputs.frequencies[0])
     ranks = {
@@ -156,24 +156,24 @@ _AHEAD = 1.0
 _DRAWS = 5  # of reviews
 
 
-def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
+def score_by_labels(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 8: reviews from all, 1,000 and 200 labels, each the mean over five draws of them."""
-    task = reviews(inputs)
+    task = read_reviews(inputs)
     rows: list[ResultRow] = []
     ahead: dict[int, float] = {}
     sizes = sorted({min(size, len(task.learned)) for size in (len(task.learned), *_PAPER_FEW_LABELS)}, reverse=True)
     for size in sizes:
         drawn = [task.only(size, seed=draw) for draw in range(1, _DRAWS + 1)]
-        ours = float(
+        of_sif = float(
             np.mean(
                 [score_head(inputs, task_of_draw, SIF, "features", draw) for draw, task_of_draw in enumerate(drawn, 1)]
             )
         )
-        rival = float(np.mean([nb_svm_accuracy(task_of_draw) for task_of_draw in drawn]))
-        ahead[size] = ours - rival
+        rival = float(np.mean([score_nb_svm(task_of_draw) for task_of_draw in drawn]))
+        ahead[size] = of_sif - rival
         paper = _PAPER_FEW_LABELS.get(size, (None, None))
         rows.append({
-            "labels": size, "SIF": round(ours, 1), "NB-SVM": round(rival, 1), "SIF, paper": paper[0],
+            "labels": size, "SIF": round(of_sif, 1), "NB-SVM": round(rival, 1), "SIF, paper": paper[0],
             "NB-SVM, paper": paper[1],
         })  # fmt: skip
     seen = ", ".join(f"{size:,}: {value:+.1f}" for size, value in ahead.items())
@@ -191,12 +191,12 @@ def scores_by_labels(inputs: ExperimentInputs) -> ResultTable:
 _PAPER_INFERENCE = {"PP": None, LSTM: 77.6, SIF: 78.2}
 
 
-def inferences(inputs: ExperimentInputs, *, joined: bool = False) -> ResultTable:
-    """Return the accuracy on SNLI, learned from its development part alone, by the head that compares.
+def score_inference(inputs: ExperimentInputs, *, joined: bool = False) -> ResultTable:
+    """Return the accuracy on SNLI, learned from only its development part, by the head that compares.
 
     joined: below the layers that the paper has from Bowman et al., both vectors side by side.
     """
-    task, layers = inference(inputs), ", three layers" if joined else ""
+    task, layers = read_inference(inputs), ", three layers" if joined else ""
     found = {system: mean_score(inputs, task, system, regime_of(system), joined=joined) for system in _PAPER_INFERENCE}
     rows: list[ResultRow] = [
         {"system": system, "accuracy": round(score, 1), "paper": _PAPER_INFERENCE[system]}
@@ -214,7 +214,7 @@ def inferences(inputs: ExperimentInputs, *, joined: bool = False) -> ResultTable
     )  # fmt: skip
 
 
-def parameter_curves(inputs: ExperimentInputs) -> ResultTable:
+def score_parameters(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 2a: WR on the first task for a from 3e-1 to 1e-5, over each kind of vectors."""
     frequencies = read_frequencies(inputs.frequencies[0])
     plain: dict[str, float] = {}
@@ -254,9 +254,9 @@ _PAPER_USUAL = {"RNN": (73.13, 76.4, 86.5), OPEN_LSTM: (85.45, 83.2, 86.6), LSTM
 _PAPER_SHUFFLED = {"RNN": (54.50, 61.7, 84.2), OPEN_LSTM: (77.24, 78.2, 82.9), LSTM: (79.39, 81.0, 84.1)}
 
 
-def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
+def score_shuffled(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 3: recurrent models that learn and are scored with the words of each text in another order."""
-    tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
+    tasks = (read_similarity(inputs), read_entailment(inputs), read_sentiment(inputs, PHRASES))
     rows: list[ResultRow] = []
     falls: dict[str, list[float]] = {}
     for system in _RECURRENT:
@@ -286,7 +286,7 @@ def shuffled_table(inputs: ExperimentInputs) -> ResultTable:
 _SMALL_RANGE = 1.0  # of Pearson x 100: what "almost the same" is
 
 
-def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
+def score_frequency_sources(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 2b: WR on the first task with each file of frequencies."""
     words = SetWords(inputs.vectors, inputs.sets[:1])
     scores = {
@@ -304,7 +304,7 @@ def frequency_sources(inputs: ExperimentInputs) -> ResultTable:
 _SAMPLING = 1e-5  # word2vec's threshold
 
 
-def subsampling_curves(inputs: ExperimentInputs) -> ResultTable:
+def compare_subsampling(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1: the share of a word that word2vec keeps, min(1, sqrt(1e-5 / p)), and a / (a + p) with a = 1e-4."""
     p = np.array([10.0**-i for i in range(7, 0, -1)])
     kept, weight = np.minimum(1, np.sqrt(_SAMPLING / p)), 1e-4 / (1e-4 + p)
@@ -331,9 +331,9 @@ _PAPER_SUPERVISED = {
 _ALIKE = 2.0
 
 
-def supervised_table(inputs: ExperimentInputs) -> ResultTable:
+def score_supervised(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 2: each system, learned with its head; SIF's own vectors are fixed. Beside them what is simplest."""
-    tasks = (similarity(inputs), entailment(inputs), sentiment(inputs, PHRASES))
+    tasks = (read_similarity(inputs), read_entailment(inputs), read_sentiment(inputs, PHRASES))
     found = {
         system: [mean_score(inputs, task, system, regime_of(system)) for task in tasks] for system in _PAPER_SUPERVISED
     }
@@ -343,7 +343,7 @@ def supervised_table(inputs: ExperimentInputs) -> ResultTable:
     ]
     nothing = dict.fromkeys((f"{task.name}, paper" for task in tasks), None)
     rows.append(_row("the commonest class", tasks, [None, tasks[1].majority(), tasks[2].majority()]) | nothing)
-    rows.append(_row("NB-SVM", tasks, [None, None, nb_svm_accuracy(tasks[2])]) | nothing)
+    rows.append(_row("NB-SVM", tasks, [None, None, score_nb_svm(tasks[2])]) | nothing)
 
     def column(place: int) -> dict[str, float]:
         return {system: scores[place] for system, scores in found.items()}
@@ -384,56 +384,56 @@ _KINDS = (
 _EXPERIMENTS = (
     Experiment(
         "sif-table-2", "SIF, Table 2", "Supervised similarity, entailment and sentiment",
-        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", supervised_table,
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", score_supervised,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-3", "SIF, Table 3", "Supervised tasks with the order of words shuffled",
-        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", shuffled_table,
+        f"SICK's trial part is scored; 10,000 of 67,349 phrases of sentiment; {ENCODER_NOTE}", score_shuffled,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-7", "SIF, Table 7", "Natural language inference",
         f"SNLI's development part for its training part, and the pair's head for three more layers; {ENCODER_NOTE}",
-        inferences, learns=True, labels=True,
+        score_inference, learns=True, labels=True,
     ),
     Experiment(
         "sif-table-7-layers", "SIF, Table 7", "Natural language inference below three layers",
-        f"SNLI's development part for its training part; {ENCODER_NOTE}", partial(inferences, joined=True),
+        f"SNLI's development part for its training part; {ENCODER_NOTE}", partial(score_inference, joined=True),
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-8", "SIF, Table 8", "Reviews with many and with few labels, SIF against NB-SVM",
-        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", scores_by_labels,
+        "1,707 reviews of IMDB for 25,000; GloVe 6B of 50 dimensions for GloVe 840B of 300", score_by_labels,
         learns=True, labels=True,
     ),
     Experiment(
         "sif-table-6", "SIF, Tables 1 and 6", "Averages, tf-idf, weights (W), removal (R) and both (WR)",
-        _VECTORS, ablation_of_given,
+        _VECTORS, ablate_given,
     ),
     Experiment(
         "sif-table-6-learned", "SIF, Table 6", "The same over vectors that are learned here",
-        f"sts12, sts16 and SICK's trial part for STS 2012 to 2015; {_KINDS}", ablation_of_learned, learns=True,
+        f"sts12, sts16 and SICK's trial part for STS 2012 to 2015; {_KINDS}", ablate_learned, learns=True,
         raw=True,
     ),
     Experiment(
         "sif-figure-1", "SIF, Figure 1", "word2vec's subsampling of words against SIF's weights", "the paper's own",
-        subsampling_curves, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
+        compare_subsampling, drawing=Drawing("p", ("word2vec", "SIF, a = 1e-4"), logarithmic=True),
     ),
     Experiment(
         "sif-figure-2a", "SIF, Figure 2a", "WR over the parameter a, with three kinds of vectors",
-        f"{_VECTORS}; {_KINDS}", parameter_curves, learns=True, raw=True,
+        f"{_VECTORS}; {_KINDS}", score_parameters, learns=True, raw=True,
         drawing=Drawing("a", (GIVEN, SN, PHRASE), logarithmic=True),
         note="The paper's third kind is PARAGRAM-SL999, of words alone; PARAGRAM-PHRASE has learned from phrases how "
         "much words weigh, and weighing them again takes from it.",
     ),
     Experiment(
         "sif-figure-2b", "SIF, Figure 2b", "WR over sources of word frequencies", _VECTORS,
-        frequency_sources,
+        score_frequency_sources,
     ),
     Experiment(
         "sif-common-words", "SIF, section 4.1", "Words nearest to the common component of each task", _VECTORS,
-        component_words,
+        find_component_words,
     ),
 )  # fmt: skip
 

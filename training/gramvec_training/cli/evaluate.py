@@ -113,17 +113,19 @@ def open_families(named: Named, seed: int) -> Families:
         matching=matching,
         retrieval=[retrieval_set for path in named.retrieval for retrieval_set in find_retrieval_sets(path)],
         classification=[read_classification_set(path, seed=seed) for path in named.classification],
-        spelling=[read_spelling_set(path, words, seen=seen, most=named.sample, seed=seed) for path in named.spelling],
+        spelling=[
+            read_spelling_set(path, words, seen=seen, max_words=named.sample, seed=seed) for path in named.spelling
+        ],
     )
 
 
 def open_peers(names: Sequence[str]) -> dict[str, ModelForTexts]:
     """Open the baselines by name; those of `all` whose library is missing are named on stderr."""
-    from gramvec_training.evaluate.baselines import installed_peers, open_peer
+    from gramvec_training.evaluate.baselines import find_installed_peers, open_peer
 
     peers: dict[str, ModelForTexts] = {}
     for name in dict.fromkeys(names):
-        found, notes = installed_peers() if name == "all" else ({name: open_peer(name)}, [])
+        found, notes = find_installed_peers() if name == "all" else ({name: open_peer(name)}, [])
         peers.update(found)
         for note in notes:
             click.echo(note, err=True)
@@ -139,10 +141,10 @@ def score_all(
     typos: Typos,
 ) -> None:
     """Add task scores to the models' reports, in the order of `scored`, and a report for each baseline."""
-    from gramvec_training.evaluate.baselines import of_scored
+    from gramvec_training.evaluate.baselines import wrap_scored
     from gramvec_training.evaluate.tasks import score_families, score_similarity
 
-    models = {label: of_scored(model) for label, model in zip(reports, scored, strict=True)}
+    models = {label: wrap_scored(model) for label, model in zip(reports, scored, strict=True)}
     rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
     with progress_bar("evaluate", rounds, " sets") as bar:
 
@@ -257,8 +259,8 @@ def evaluate(
     _check_settings(typos, misspellings, components, of_sides)
     _check_places(json_path, markdown_path, plot, report, with_sets=bool(sets))
     from gramvec_training.evaluate.backend import evaluate_models
-    from gramvec_training.evaluate.report import check_matplotlib, markdown, plot_scores, table, to_json
-    from gramvec_training.evaluate.report_page import evaluation_report
+    from gramvec_training.evaluate.report import check_matplotlib, format_markdown, format_table, plot_scores, to_json
+    from gramvec_training.evaluate.report_page import make_evaluation_report
 
     if plot is not None:
         check_matplotlib()
@@ -272,7 +274,7 @@ def evaluate(
     for name, scores in reports.items():
         for note in scores["notes"]:
             click.echo(f"{name}: {note}", err=True)
-    texts = {json_path: to_json(reports).decode(), markdown_path: markdown(reports)}
+    texts = {json_path: to_json(reports).decode(), markdown_path: format_markdown(reports)}
     on_stdout = [text for path, text in texts.items() if str(path) == "-"]
     for path, text in texts.items():
         if path is not None and str(path) != "-":
@@ -284,9 +286,9 @@ def evaluate(
             ("models", _list_models(reports)),
             {path: len(similarity_set.scores) for path, similarity_set in _named(found)},
         )
-        page = evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
+        page = make_evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
         show_report(page, report)
-    click.echo((on_stdout or [table(reports)])[0].rstrip())
+    click.echo((on_stdout or [format_table(reports)])[0].rstrip())
 
 
 @click.command()
@@ -309,7 +311,7 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
     runs = tuple(dict.fromkeys(runs))
     if len(runs) > 1 and not (out or no_plot):
         raise click.UsageError("give --out, the file for the figure of several runs, or --no-plot")
-    from gramvec_training.evaluate.report import check_matplotlib, plot_run, plot_runs, read_record, summary
+    from gramvec_training.evaluate.report import check_matplotlib, plot_run, plot_runs, read_record, summarize_run
 
     records = {str(run): read_record(run) for run in runs}
     if not no_plot:
@@ -318,14 +320,14 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
         plot_runs(records, out, measure)
         click.echo(f"drawn in {out}", err=True)
     if len(runs) > 1:
-        click.echo("\n\n".join(summary(record, measure) for record in records.values()))
+        click.echo("\n\n".join(summarize_run(record, measure) for record in records.values()))
         return
     (run,), (record,) = runs, records.values()
     if not no_plot and (record.get("loss") or record.get("dev") or out):
         path = out or run / "report.png"
         plot_run(record, path, measure)
         click.echo(f"drawn in {path}", err=True)
-    click.echo(summary(record, measure))
+    click.echo(summarize_run(record, measure))
 
 
 @click.command()
@@ -355,7 +357,7 @@ def card(
     """
     import gramvec
     from gramvec_training.evaluate.card import Candidates, assess, check_renewable, renew
-    from gramvec_training.evaluate.similarity import candidate_words, read_words
+    from gramvec_training.evaluate.similarity import list_candidate_words, read_words
 
     embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
     check_renewable(embedder)
@@ -367,7 +369,7 @@ def card(
         models = [model for model in (embedder, other) if model is not None]
         named = [f"the vocabulary of {model.name}" for model in models if model.bundle.vocabulary.n_words]
         origin = " and ".join(["the development sets", *named])
-        candidates = Candidates(candidate_words(models, found), origin)
+        candidates = Candidates(list_candidate_words(models, found), origin)
     evaluation = assess(embedder, other, found, _typos(typos, misspellings, seed=1), candidates)
     evaluation["misspellings"] = [path.name for path in misspellings]
     manifest = renew(embedder, evaluation)
@@ -379,7 +381,7 @@ def card(
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
     """Open a run folder's model, or a bundle's."""
     import gramvec
-    from gramvec_training.evaluate.backend import serve_model, without_components_of_sets
+    from gramvec_training.evaluate.backend import remove_components_of_sets, serve_model
     from gramvec_training.runs.run_dir import is_begun, load_run
     from gramvec_training.runs.train import run_model
 
@@ -387,7 +389,7 @@ def _model(name: str, device: str, components: int | None, sides: ComponentSides
         model = run_model(load_run(Path(name)), device)
     else:
         model = serve_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
-    return model if components is None else without_components_of_sets(model, components, sides)
+    return model if components is None else remove_components_of_sets(model, components, sides)
 
 
 def _list_models(reports: Mapping[str, Mapping[str, Any]]) -> str:

@@ -126,8 +126,8 @@ def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str],
         InputError: It is not better, and not `anyway`.
     """
     from gramvec.errors import InputError
-    from gramvec_training.evaluate.matching import pair_report
-    from gramvec_training.evaluate.verdict import sentence
+    from gramvec_training.evaluate.matching import show_pair_report
+    from gramvec_training.evaluate.verdict import describe_verdict
     from gramvec_training.readers.lines import is_piped, spool
     from gramvec_training.runs.ngram_weights import learn_ngram_weights
     from gramvec_training.runs.run_dir import INPUT
@@ -146,8 +146,8 @@ def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str],
         manifest, report = learn_ngram_weights(
             file, start, bundle, on_bad=options.bad_rows, name=bundle.resolve().name, anyway=anyway
         )
-    click.echo(pair_report(report))
-    click.echo(f"beside {report['best']}: {sentence(report['verdict'])}")
+    click.echo(show_pair_report(report))
+    click.echo(f"beside {report['best']}: {describe_verdict(report['verdict'])}")
     if manifest is None:
         raise InputError(not_written(bundle, "use the model as it was"))
     assert manifest.lexical is not None

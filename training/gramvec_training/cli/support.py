@@ -218,10 +218,10 @@ def run(begun: StartedRun, folder: Path, options: RunOptions, *, again: str) -> 
 
 
 def _report(record: dict[str, Any], folder: Path) -> None:
-    from gramvec_training.evaluate.report import table
+    from gramvec_training.evaluate.report import format_table
 
     if record["scores"]["tasks"]:
-        click.echo(table({record["name"]: record["scores"]}))
+        click.echo(format_table({record["name"]: record["scores"]}))
     report_held_out(record)
     new = f" ({record['rows'] - record['start']['rows']:,} new)" if "start" in record else ""
     taken = f"{seconds_taken():.0f} s, of which training {record['seconds']:.0f} s"
@@ -230,23 +230,23 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 def report_held_out(record: dict[str, Any]) -> None:
     """Print the tables of a record's held-out texts and pairs, with a note where the model has become worse."""
-    from gramvec_training.evaluate.classification import label_report
-    from gramvec_training.evaluate.tasks import report
-    from gramvec_training.evaluate.verdict import sentence
+    from gramvec_training.evaluate.classification import show_label_report
+    from gramvec_training.evaluate.tasks import show_retrieval
+    from gramvec_training.evaluate.verdict import describe_verdict
 
     if (labels := record.get("labels")) is not None:
-        click.echo(label_report(labels))
+        click.echo(show_label_report(labels))
         if labels["after"]["logistic"] is None:
             click.echo("logistic regression is left out: texts x labels x columns are too many", err=True)
         if "verdict" in labels:
-            click.echo(sentence(labels["verdict"]))
+            click.echo(describe_verdict(labels["verdict"]))
             if labels["verdict"]["after"] < labels["verdict"]["before"]:
                 click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
     found = record.get("held_out")
     if found is None:
         return
-    click.echo(report(found))
+    click.echo(show_retrieval(found))
     if "verdict" in found:
-        click.echo(sentence(found["verdict"]))
+        click.echo(describe_verdict(found["verdict"]))
     if "verdict" in found and found["verdict"]["after"] < found["verdict"]["before"]:
         click.echo("the held-out pairs are found less well than before; try fewer --epochs or a lower --rate", err=True)

@@ -12,7 +12,13 @@ import numpy.typing as npt
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec_training.evaluate.similarity import SimilaritySet, coverage, misspelt_sets, of_sentences, score_sets
+from gramvec_training.evaluate.similarity import (
+    SimilaritySet,
+    keep_sentence_sets,
+    measure_coverage,
+    misspell_sets,
+    score_sets,
+)
 from gramvec_training.fit.sif import common_components, remove_components
 from gramvec_training.shared import Doubles, Encode, Floats, Ints, Similarity
 
@@ -52,13 +58,13 @@ def serve_model(embedder: Embedder) -> ScoredModel:
     return ScoredModel(embedder.name, embedder.bundle.featurizer, encode, embedder.pair_similarity, facts)
 
 
-def without_components_of_sets(model: ScoredModel, components: int, sides: ComponentSides) -> ScoredModel:
+def remove_components_of_sets(model: ScoredModel, components: int, sides: ComponentSides) -> ScoredModel:
     """Return the model with the first components of each set removed from that set's vectors.
 
     SIF's paper scores this way.
 
     sides: "both" takes them from the left and the right texts together (Algorithm 1), "each" from either by themselves
-    (the authors' code). What a text's vector is then depends on the set it stands in: for figures alone, never served.
+    (the authors' code). The vector of a text then depends on its set: for figures only, never served.
     """
 
     def removed(vectors: Floats, of: Floats) -> npt.NDArray[np.float64]:
@@ -84,11 +90,11 @@ def evaluate_models(
     """Return the report of each model, by its label.
 
     `name` and the model's facts; `tasks` and `notes` of sets.score_sets; `coverage` of coverage.coverage; and with
-    `typos`, percentage -> the tasks with so many of their words misspelt. Sets of single words are never misspelt.
+    `typos`, percentage of misspelt words -> the tasks. Sets of single words are never misspelt.
     """
     typos = typos or Typos()
     noisy = {
-        str(percentage): misspelt_sets(of_sentences(sets), percentage / 100, typos.known, seed=typos.seed)
+        str(percentage): misspell_sets(keep_sentence_sets(sets), percentage / 100, typos.known, seed=typos.seed)
         for percentage in typos.percentages
     }
     reports: dict[str, dict[str, Any]] = {}
@@ -97,7 +103,7 @@ def evaluate_models(
             "name": model.name,
             **model.facts,
             **score_sets(sets, model.similarity),
-            "coverage": coverage(sets, model.featurizer),
+            "coverage": measure_coverage(sets, model.featurizer),
         }
         if noisy:
             report["typos"] = {key: score_sets(members, model.similarity)["tasks"] for key, members in noisy.items()}
@@ -150,7 +156,7 @@ class Cosines:
 
     def nearest(self, queries: Sequence[str], texts: Sequence[str], k: int) -> Ints:
         """Return int64[queries, min(k, texts)] by cosine, best first."""
-        return nearest_rows(self.encode(queries), self.encode(texts), k)
+        return find_nearest_rows(self.encode(queries), self.encode(texts), k)
 
 
 def fix_model(encode: EncodeRows) -> ModelForTexts:
@@ -159,7 +165,7 @@ def fix_model(encode: EncodeRows) -> ModelForTexts:
     return lambda texts: comparison
 
 
-def nearest_rows(asked: UnitRows, known: UnitRows, k: int) -> Ints:
+def find_nearest_rows(asked: UnitRows, known: UnitRows, k: int) -> Ints:
     """Return int64[asked, min(k, known)]: the places of the nearest known vectors of each asked one."""
     columns = known.T.tocsr() if _is_sparse(known) else np.ascontiguousarray(known.T)
     size = max(1, SCORES_A_BLOCK // max(columns.shape[1], 1))
@@ -169,10 +175,10 @@ def nearest_rows(asked: UnitRows, known: UnitRows, k: int) -> Ints:
             scores = asked[start : start + size] @ columns
             yield np.asarray(scores.toarray() if _is_sparse(scores) else scores, np.float64)
 
-    return most_alike(blocks(), k)
+    return find_most_alike(blocks(), k)
 
 
-def most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
+def find_most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
     """Return int64[rows, min(k, columns)]: the places of each row's highest scores, best first, ties by place.
 
     blocks: float64[some rows, columns] one after another.
@@ -200,7 +206,7 @@ def _highest(scores: Doubles, k: int) -> Ints:
     return places
 
 
-def unit(vectors: UnitRows) -> UnitRows:
+def normalize_rows(vectors: UnitRows) -> UnitRows:
     """Return the rows at length 1, zero rows unchanged; an array or a scipy.sparse matrix."""
     if _is_sparse(vectors):
         from scipy import sparse

@@ -30,9 +30,9 @@ from gramvec_training.evaluate.backend import (
     ModelForTexts,
     ScoredModel,
     TextComparison,
+    find_most_alike,
     fix_model,
-    most_alike,
-    unit,
+    normalize_rows,
 )
 from gramvec_training.shared import Doubles, Ints
 
@@ -41,9 +41,9 @@ class NotInstalledError(InputError):
     """A baseline's library is not installed."""
 
 
-def of_scored(model: ScoredModel) -> ModelForTexts:
+def wrap_scored(model: ScoredModel) -> ModelForTexts:
     """Wrap a bundle or a run as a model for any texts."""
-    return fix_model(lambda texts: unit(model.encode(texts)))
+    return fix_model(lambda texts: normalize_rows(model.encode(texts)))
 
 
 def open_peer(name: str) -> ModelForTexts:
@@ -61,7 +61,7 @@ def open_peer(name: str) -> ModelForTexts:
     raise InputError(f"--peer {name!r}: no such baseline; give all, {', '.join(PEERS)}, {folders}")
 
 
-def installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
+def find_installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
     """Return the PEERS whose library is installed, and a note for each of the others."""
     models: dict[str, ModelForTexts] = {}
     notes = []
@@ -88,38 +88,42 @@ def _weigh_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
     return opened
 
 
-def _search(name: str) -> ModelForTexts:
+def _open_search(name: str) -> ModelForTexts:
     """Return the ranking of `gramvec search` in an index of the texts."""
     embedder = load(name, device="cpu")
     return lambda texts: _Searched(embedder)
 
 
-def _token_set() -> ModelForTexts:
+def _open_token_set() -> ModelForTexts:
     """Return RapidFuzz's token set ratio."""
-    comparison = _TokenSetRatio(_library("rapidfuzz.fuzz", "rapidfuzz"), _library("rapidfuzz.process", "rapidfuzz"))
+    comparison = _TokenSetRatio(
+        _import_library("rapidfuzz.fuzz", "rapidfuzz"), _import_library("rapidfuzz.process", "rapidfuzz")
+    )
     return lambda texts: comparison
 
 
-def _transformer(folder: str) -> ModelForTexts:
+def _open_transformer(folder: str) -> ModelForTexts:
     from gramvec_training.teachers import model_folder
 
     path = model_folder(folder)
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    library = _library("sentence_transformers", "sentence-transformers")
+    library = _import_library("sentence_transformers", "sentence-transformers")
     model = library.SentenceTransformer(str(path), device="cpu", local_files_only=True)
     return fix_model(
         _remember(lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
     )
 
 
-def _model2vec(folder: str) -> ModelForTexts:
-    library = _library("model2vec", "model2vec")
+def _open_model2vec(folder: str) -> ModelForTexts:
+    library = _import_library("model2vec", "model2vec")
     try:
         model = library.StaticModel.from_pretrained(folder)
     except Exception as error:  # whatever a folder of another kind makes it raise
         raise InputError(f"model2vec cannot open {folder} ({error}); give the folder of a StaticModel") from error
-    return fix_model(lambda texts: unit(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32)))
+    return fix_model(
+        lambda texts: normalize_rows(np.asarray(model.encode(list(texts), use_multiprocessing=False), np.float32))
+    )
 
 
 class _Searched:
@@ -171,12 +175,12 @@ class _TokenSetRatio:
                 block = queries[start : start + size]
                 yield self._process.cdist(block, texts, scorer=self._scorer).astype(np.float64)
 
-        return most_alike(blocks(), k)
+        return find_most_alike(blocks(), k)
 
 
-def _sparse() -> ModelForTexts:
+def _open_sparse() -> ModelForTexts:
     """Return the comparison of `gramvec match`: n-grams weighted by the texts at hand."""
-    _library("scipy.sparse", "scipy")
+    _import_library("scipy.sparse", "scipy")
 
     def model(texts: Sequence[str]) -> TextComparison:
         made = fit(texts)
@@ -185,8 +189,8 @@ def _sparse() -> ModelForTexts:
     return model
 
 
-def _tfidf(**settings: Any) -> ModelForTexts:
-    library = _library("sklearn.feature_extraction.text", "scikit-learn")
+def _open_tfidf(**settings: Any) -> ModelForTexts:
+    library = _import_library("sklearn.feature_extraction.text", "scikit-learn")
 
     def model(texts: Sequence[str]) -> TextComparison:
         vectorizer = library.TfidfVectorizer(**settings).fit(texts)
@@ -195,9 +199,9 @@ def _tfidf(**settings: Any) -> ModelForTexts:
     return model
 
 
-def _of_ngrams(shortest: int, longest: int) -> ModelForTexts:
+def _make_ngram_weights(shortest: int, longest: int) -> ModelForTexts:
     """Return TF-IDF over character n-grams inside words: 1 + log of the count, times the inverse document frequency."""
-    return _tfidf(analyzer="char_wb", ngram_range=(shortest, longest), sublinear_tf=True)
+    return _open_tfidf(analyzer="char_wb", ngram_range=(shortest, longest), sublinear_tf=True)
 
 
 def _remember(encode: EncodeRows) -> EncodeRows:
@@ -213,7 +217,7 @@ def _remember(encode: EncodeRows) -> EncodeRows:
     return remembering
 
 
-def _library(module: str, package: str) -> Any:
+def _import_library(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
@@ -221,16 +225,16 @@ def _library(module: str, package: str) -> Any:
 
 
 PEERS: Mapping[str, Callable[[], ModelForTexts]] = {
-    "tfidf": lambda: _of_ngrams(2, 4),
-    "tfidf-3-5": lambda: _of_ngrams(3, 5),
-    "tfidf-words": _tfidf,
-    "rapidfuzz": _token_set,
-    "match": _sparse,
+    "tfidf": lambda: _make_ngram_weights(2, 4),
+    "tfidf-3-5": lambda: _make_ngram_weights(3, 5),
+    "tfidf-words": _open_tfidf,
+    "rapidfuzz": _open_token_set,
+    "match": _open_sparse,
 }
 OF_A_FOLDER: Mapping[str, Callable[[str], ModelForTexts]] = {
-    "model2vec": _model2vec,
-    "transformer": _transformer,
+    "model2vec": _open_model2vec,
+    "transformer": _open_transformer,
     "lexical": _weigh_by_texts("lexical"),
     "both": _weigh_by_texts("both"),
-    "search": _search,
+    "search": _open_search,
 }

@@ -15,7 +15,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_words_of
 from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
-from gramvec_training.evaluate.report import markdown_table, number, share
+from gramvec_training.evaluate.report import format_markdown_table, format_score, format_share
 from gramvec_training.evaluate.similarity import PHRASES, WORDS, SimilaritySet
 from gramvec_training.systems import System, find_system
 
@@ -69,25 +69,25 @@ def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
     sets = [["set", "pairs", "Pearson", "Spearman"]]
     for task, result in scores["tasks"].items():
         values = [result[how][measure] for how in ("mean", "pooled") for measure in ("pearson", "spearman")]
-        tasks.append([task, str(len(result["sets"])), *(number(value) for value in values)])
+        tasks.append([task, str(len(result["sets"])), *(format_score(value) for value in values)])
         for name, found in result["sets"].items():
             values = [found["pearson"], found["spearman"]]
-            sets.append([f"{task}/{name}", f"{found['pairs']:,}", *(number(value) for value in values)])
+            sets.append([f"{task}/{name}", f"{found['pairs']:,}", *(format_score(value) for value in values)])
     origin = "of this bundle as it is served" if of_bundle else "of the trainer, with the table in float32"
     note = (
         f"Cosine against human scores, times 100, on development sets, {origin}. Settings were chosen on these "
         "sets, which flatters them a little."
     )
-    parts = ["## Scores", markdown_table(tasks), note, markdown_table(sets)]
+    parts = ["## Scores", format_markdown_table(tasks), note, format_markdown_table(sets)]
     return [*parts, *_coverage(scores["coverage"])] if "coverage" in scores else parts
 
 
 def _coverage(coverage: Mapping[str, Any]) -> list[str]:
     rows = [["task", "texts", "n-grams known", "words known", "texts of which nothing is known"]]
     for task, counts in coverage.items():
-        known = [share(counts["ngrams_known"]), share(counts["words_known"])]
+        known = [format_share(counts["ngrams_known"]), format_share(counts["words_known"])]
         rows.append([task, f"{counts['texts']:,}", *known, f"{counts['texts_unknown']:,}"])
-    return ["How much of these texts it knows, counting every occurrence:", markdown_table(rows)]
+    return ["How much of these texts it knows, counting every occurrence:", format_markdown_table(rows)]
 
 
 def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
@@ -99,7 +99,7 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
     for task in next(iter(evaluation["typos"].values())):
         for label, scores in models:
             found = [scores["tasks"], *(scores["typos"][percentage] for percentage in percentages)]
-            rows.append([task, label, *(number(result[task]["mean"]["pearson"]) for result in found)])
+            rows.append([task, label, *(format_score(result[task]["mean"]["pearson"]) for result in found)])
     files = evaluation.get("misspellings") or []
     real = f", real misspellings ({', '.join(files)})" if files else ""
     note = (
@@ -107,13 +107,13 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
         f"sides: neighboring keys, transpositions, deletions, insertions{real}, each as likely; seed "
         f"{evaluation['seed']}. Sets of single words are left out."
     )
-    return ["## Misspelt text", markdown_table(rows), note]
+    return ["## Misspelt text", format_markdown_table(rows), note]
 
 
 def _neighbors(neighbors: Mapping[str, Any]) -> list[str]:
     def rows(title: str, found: Mapping[str, list[str]]) -> str:
         lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in found.items()]
-        return markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
+        return format_markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
 
     note = (
         f"Among {neighbors['candidates']:,} words of {neighbors['origin']}. The words and phrases are those of "

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec_training.data.sampling import LabelTexts
-from gramvec_training.evaluate.backend import ModelForTexts, UnitRows, unit
+from gramvec_training.evaluate.backend import ModelForTexts, UnitRows, normalize_rows
 from gramvec_training.readers.lines import read_rows
 from gramvec_training.shared import Encode, Floats, Ints
 
@@ -67,19 +67,21 @@ def read_classification_set(path: Path, *, seed: int = 1) -> ClassificationSet:
     """
     if not path.is_dir():
         labels, texts = _read_labeled(path)
-        classes = _classes(path, labels)
+        classes = _number_classes(path, labels)
         numbers = np.array([classes[label] for label in labels], np.int64)
         scored = _draw(numbers, seed)
         if not scored.any():
             raise InputError(f"{path}: no class of {SCORED} texts or more, so there is nothing to score")
         name = path.name.removesuffix(".gz").removesuffix(".tsv")
-        return ClassificationSet(name, tuple(classes), _those(texts, numbers, ~scored), _those(texts, numbers, scored))
-    labels, texts = _read_labeled(_only(path, "train.tsv"))
-    classes = _classes(path, labels)
+        return ClassificationSet(
+            name, tuple(classes), _choose_texts(texts, numbers, ~scored), _choose_texts(texts, numbers, scored)
+        )
+    labels, texts = _read_labeled(_find_only_file(path, "train.tsv"))
+    classes = _number_classes(path, labels)
     learned = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
-    labels, texts = _read_labeled(_only(path, "test.tsv"), classes)
+    labels, texts = _read_labeled(_find_only_file(path, "test.tsv"), classes)
     if not texts:
-        raise InputError(f"{_only(path, 'test.tsv')}: empty; a line is a label, a tab and a text")
+        raise InputError(f"{_find_only_file(path, 'test.tsv')}: empty; a line is a label, a tab and a text")
     asked = ClassifiedTexts(texts, np.array([classes[label] for label in labels], np.int64))
     return ClassificationSet(path.resolve().name, tuple(classes), learned, asked)
 
@@ -104,19 +106,19 @@ def learn_classes(
     if encode is None:
         return lambda texts: ClassificationScores(nearest(texts), None, None)
     vectors = encode(classification_set.train.texts)
-    weights, biases = logistic_regression(vectors, labels, len(classification_set.classes))
-    centroids = _centroids(vectors, labels, len(classification_set.classes), seed)
+    weights, biases = fit_logistic_regression(vectors, labels, len(classification_set.classes))
+    centroids = _draw_centroids(vectors, labels, len(classification_set.classes), seed)
 
     def score(texts: Sequence[str]) -> ClassificationScores:
         asked = encode(texts)
         of_draws = [_accuracy(np.argmax(np.asarray(asked @ means.T), axis=1), true) for means in centroids]
-        said = np.argmax(np.asarray(asked @ weights) + biases, axis=1)
-        return ClassificationScores(nearest(texts), float(np.mean(of_draws)), _accuracy(said, true))
+        predicted = np.argmax(np.asarray(asked @ weights) + biases, axis=1)
+        return ClassificationScores(nearest(texts), float(np.mean(of_draws)), _accuracy(predicted, true))
 
     return score
 
 
-def logistic_regression(
+def fit_logistic_regression(
     vectors: UnitRows, labels: Ints, classes: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return weights float64[d, classes] and biases float64[classes] of multinomial logistic regression, by L-BFGS.
@@ -141,16 +143,17 @@ def logistic_regression(
     return found[:-classes].reshape(width, classes), found[-classes:]
 
 
-def _accuracy(said: npt.NDArray[np.integer[Any]], true: Ints) -> float:
-    return float(np.mean(said == true))
+def _accuracy(predicted: npt.NDArray[np.integer[Any]], true: Ints) -> float:
+    return float(np.mean(predicted == true))
 
 
-def _centroids(vectors: UnitRows, labels: Ints, classes: int, seed: int) -> list[UnitRows]:
+def _draw_centroids(vectors: UnitRows, labels: Ints, classes: int, seed: int) -> list[UnitRows]:
     """Yield float64[classes, d] for each draw: unit means of five examples of each class."""
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(labels == number) for number in range(classes)]
     return [
-        unit(np.stack([_mean(vectors, rng.permutation(rows)[:EXAMPLES]) for rows in members])) for _ in range(DRAWS)
+        normalize_rows(np.stack([_mean(vectors, rng.permutation(rows)[:EXAMPLES]) for rows in members]))
+        for _ in range(DRAWS)
     ]
 
 
@@ -168,7 +171,7 @@ def _read_labeled(path: Path, known: Mapping[str, int] | None = None) -> tuple[l
     return labels, texts
 
 
-def _classes(path: Path, labels: Sequence[str]) -> dict[str, int]:
+def _number_classes(path: Path, labels: Sequence[str]) -> dict[str, int]:
     classes = {label: number for number, label in enumerate(sorted(set(labels)))}
     if len(classes) < 2:
         raise InputError(f"{path}: fewer than two classes; a line is a label, a tab and a text")
@@ -184,11 +187,11 @@ def _draw(labels: Ints, seed: int) -> npt.NDArray[np.bool_]:
     return scored
 
 
-def _those(texts: Sequence[str], labels: Ints, chosen: npt.NDArray[np.bool_]) -> ClassifiedTexts:
+def _choose_texts(texts: Sequence[str], labels: Ints, chosen: npt.NDArray[np.bool_]) -> ClassifiedTexts:
     return ClassifiedTexts([texts[i] for i in np.flatnonzero(chosen).tolist()], labels[chosen])
 
 
-def _only(folder: Path, ending: str) -> Path:
+def _find_only_file(folder: Path, ending: str) -> Path:
     found = sorted([*folder.glob(f"*{ending}"), *folder.glob(f"*{ending}.gz")])
     if len(found) != 1:
         raise InputError(
@@ -204,7 +207,9 @@ _CHUNK = 512  # asked texts at a time, each with its cosines to all that were tr
 _TIE = 0.01  # of the margin beside accuracies in per cent, of which one text of 2,000 is 0.05
 
 
-def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> dict[str, float | None]:
+def measure_label_accuracies(
+    train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode
+) -> dict[str, float | None]:
     """Return accuracies x 100 over `asked`; any label of a text counts as right, none without a known feature.
 
     unit: n texts to float32[n, d], each of length 1 or zero. nearest: the labels of the nearest text of `train`;
@@ -212,54 +217,54 @@ def label_accuracies(train: LabelTexts, asked: LabelTexts, labels: int, unit: En
     texts x labels x columns are more than MAX_LOGISTIC.
     """
     known, vectors = unit(train.texts), unit(asked.texts)
-    rows, own = _memberships(train)
+    rows, own = _list_memberships(train)
     logistic = None
     if len(rows) * labels * known.shape[1] <= MAX_LOGISTIC:
-        weights, biases = logistic_regression(known[rows], own, labels)
-        logistic = _share(
+        weights, biases = fit_logistic_regression(known[rows], own, labels)
+        logistic = _measure_hits(
             asked, vectors, [(label,) for label in np.argmax(vectors @ weights + biases, axis=1).tolist()]
         )
-    by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()
+    by_mean = np.argmax(vectors @ _find_centroids(known, train, labels).T, axis=1).tolist()
     return {
-        "nearest": _share(asked, vectors, _nearest(vectors, known, train)),
-        "centroid": _share(asked, vectors, [(label,) for label in by_mean]),
+        "nearest": _measure_hits(asked, vectors, _find_nearest_labels(vectors, known, train)),
+        "centroid": _measure_hits(asked, vectors, [(label,) for label in by_mean]),
         "logistic": logistic,
     }
 
 
-def label_rights(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> npt.NDArray[np.float64]:
-    """Return of each asked text the mean of 0 or 1 for `nearest` and for `centroid`, see label_accuracies; [n]."""
+def measure_label_hits(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> npt.NDArray[np.float64]:
+    """Return float64[n]: of each asked text the mean of 0 or 1 for `nearest` and for `centroid`."""
     known, vectors = unit(train.texts), unit(asked.texts)
-    by_mean = np.argmax(vectors @ _centroids_labels(known, train, labels).T, axis=1).tolist()
-    ways = _nearest(vectors, known, train), [(label,) for label in by_mean]
+    by_mean = np.argmax(vectors @ _find_centroids(known, train, labels).T, axis=1).tolist()
+    ways = _find_nearest_labels(vectors, known, train), [(label,) for label in by_mean]
     rights: npt.NDArray[np.float64] = np.mean(
-        [_rights(asked, vectors, said) for said in ways], axis=0, dtype=np.float64
+        [_find_hits(asked, vectors, predicted) for predicted in ways], axis=0, dtype=np.float64
     )
     return rights
 
 
-def label_score(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> float:
+def score_labels(train: LabelTexts, asked: LabelTexts, labels: int, unit: Encode) -> float:
     """Return the selection score: the mean of `nearest` and `centroid`, ties broken by the margin of the centroids."""
     known, vectors = unit(train.texts), unit(asked.texts)
-    cosines = vectors @ _centroids_labels(known, train, labels).T  # [n, labels]
+    cosines = vectors @ _find_centroids(known, train, labels).T  # [n, labels]
     by_mean = np.argmax(cosines, axis=1).tolist()
     right = np.zeros(cosines.shape, bool)
-    rows, own = _memberships(asked)
+    rows, own = _list_memberships(asked)
     right[rows, own] = True
     margins = np.where(right, cosines, -1).max(axis=1) - np.where(right, -1, cosines).max(axis=1)
-    nearest = _share(asked, vectors, _nearest(vectors, known, train))
-    centroid = _share(asked, vectors, [(label,) for label in by_mean])
+    nearest = _measure_hits(asked, vectors, _find_nearest_labels(vectors, known, train))
+    centroid = _measure_hits(asked, vectors, [(label,) for label in by_mean])
     return (nearest + centroid) / 2 + _TIE * float(margins.mean())
 
 
-def label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats, Floats]:
+def measure_label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats, Floats]:
     """Return (within, without) float64[labels]: mean cosine of two texts of a label, and with texts of others.
 
     Texts without a known feature are left out. NaN where a label has fewer than two texts, or there are no others.
     """
     vectors = unit(texts.texts).astype(np.float64)
     known: npt.NDArray[np.bool_] = np.any(vectors != 0, axis=1)
-    rows, own = _memberships(texts)
+    rows, own = _list_memberships(texts)
     rows, own = rows[known[rows]], own[known[rows]]
     counts = np.bincount(own, minlength=labels).astype(np.float64)
     sums = np.zeros((labels, vectors.shape[1]))
@@ -272,7 +277,7 @@ def label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple[Floats,
     return (squares - counts) / (counts * (counts - 1)), (sums @ vectors.sum(axis=0) - squares) / (counts * others)
 
 
-def label_report(result: dict[str, Any]) -> str:
+def show_label_report(result: dict[str, Any]) -> str:
     """Return a text table of a record's `labels`: the number of texts, and accuracies `before` and `after`.
 
     `before` is None where training did not go on from a model.
@@ -292,31 +297,31 @@ def label_report(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _memberships(texts: LabelTexts) -> tuple[Ints, Ints]:
+def _list_memberships(texts: LabelTexts) -> tuple[Ints, Ints]:
     """Return places int64[m] and labels int64[m]; a text with two labels occurs twice."""
     rows = np.repeat(np.arange(len(texts)), [len(labels) for labels in texts.labels])
     return rows, np.array([number for labels in texts.labels for number in labels], np.int64)
 
 
-def _centroids_labels(vectors: Floats, texts: LabelTexts, labels: int) -> Floats:
+def _find_centroids(vectors: Floats, texts: LabelTexts, labels: int) -> Floats:
     """Return float32[labels, d]: unit centroids, zero for a label without a known text."""
-    rows, own = _memberships(texts)
+    rows, own = _list_memberships(texts)
     sums = np.zeros((labels, vectors.shape[1]), np.float32)
     np.add.at(sums, own, vectors[rows])
     means: Floats = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
     return means
 
 
-def _nearest(vectors: Floats, known: Floats, train: LabelTexts) -> list[tuple[int, ...]]:
+def _find_nearest_labels(vectors: Floats, known: Floats, train: LabelTexts) -> list[tuple[int, ...]]:
     chunks = (vectors[at : at + _CHUNK] for at in range(0, len(vectors), _CHUNK))
     return [train.labels[i] for chunk in chunks for i in np.argmax(chunk @ known.T, axis=1).tolist()]
 
 
-def _share(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> float:
+def _measure_hits(asked: LabelTexts, vectors: Floats, predicted: Sequence[tuple[int, ...]]) -> float:
     """Return the percentage of all asked texts that have a known feature and one of the predicted labels."""
-    return float(100 * np.mean(_rights(asked, vectors, said)))
+    return float(100 * np.mean(_find_hits(asked, vectors, predicted)))
 
 
-def _rights(asked: LabelTexts, vectors: Floats, said: Sequence[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
-    right = np.array([not {*own}.isdisjoint(found) for own, found in zip(asked.labels, said, strict=True)], bool)
+def _find_hits(asked: LabelTexts, vectors: Floats, predicted: Sequence[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
+    right = np.array([not {*own}.isdisjoint(found) for own, found in zip(asked.labels, predicted, strict=True)], bool)
     return right & vectors.any(axis=1)

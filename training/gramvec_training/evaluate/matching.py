@@ -20,8 +20,8 @@ from gramvec.errors import InputError
 from gramvec.tables.columns import TableRows
 from gramvec.tables.inputs import FileFormat
 from gramvec_training.evaluate.backend import ModelForTexts, TextComparison
-from gramvec_training.evaluate.similarity import correlations
-from gramvec_training.evaluate.verdict import f1_of, pearson_of, verdict
+from gramvec_training.evaluate.similarity import correlate
+from gramvec_training.evaluate.verdict import f1_of, judge, pearson_of
 from gramvec_training.readers.lines import check_exists
 from gramvec_training.shared import Bools, Doubles, Ints
 
@@ -114,7 +114,7 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
     """
     names = next((layout for layout in _LAYOUTS if (folder / layout.left_table).is_file()), _LAYOUTS[0])
     paths = (folder / names.left_table, folder / names.right_table)
-    heads, tables = zip(*(_table(path) for path in paths), strict=True)
+    heads, tables = zip(*(_read_table(path) for path in paths), strict=True)
     if columns is None:
         columns = [name for name in heads[0] if name != "id" and name in heads[1]]
         if not columns:
@@ -122,15 +122,15 @@ def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> Mat
     for path, head in zip(paths, heads, strict=True):
         _check_columns(path, head, ("id", *columns))
     left, right = ([" ".join(row[name] for name in columns if row[name]) for _, row in table] for table in tables)
-    rows = [_row_of_id(path, table) for path, table in zip(paths, tables, strict=True)]
-    train, valid, test = (_pairs(folder / f"{split}.csv", names, *rows) for split in ("train", "valid", "test"))
+    rows = [_index_ids(path, table) for path, table in zip(paths, tables, strict=True)]
+    train, valid, test = (_read_pairs(folder / f"{split}.csv", names, *rows) for split in ("train", "valid", "test"))
     for split, pairs in (("train.csv and valid.csv", train + valid), ("test.csv", test)):
         if pairs.match.all() or not pairs.match.any():
             raise InputError(f"{folder}: {split} must have pairs that match and pairs that do not")
     return MatchingSet(folder.resolve().name, tuple(columns), left, right, train, valid, test)
 
 
-def _table(path: Path) -> tuple[list[str], NumberedRecords]:
+def _read_table(path: Path) -> tuple[list[str], NumberedRecords]:
     check_exists(path)
     with TableRows(path, FileFormat("csv", delimiter=",")) as rows:
         if not rows.names or rows.reader.notes:
@@ -149,7 +149,7 @@ def _check_columns(path: Path, head: Sequence[str], wanted: Sequence[str]) -> No
             raise InputError(f"{path}: no column {name!r}; it has {', '.join(head)}")
 
 
-def _row_of_id(path: Path, table: NumberedRecords) -> dict[str, int]:
+def _index_ids(path: Path, table: NumberedRecords) -> dict[str, int]:
     rows: dict[str, int] = {}
     for index, (line, row) in enumerate(table):
         if row["id"] in rows:
@@ -158,8 +158,8 @@ def _row_of_id(path: Path, table: NumberedRecords) -> dict[str, int]:
     return rows
 
 
-def _pairs(path: Path, names: _Names, left: Mapping[str, int], right: Mapping[str, int]) -> PairPlaces:
-    head, table = _table(path)
+def _read_pairs(path: Path, names: _Names, left: Mapping[str, int], right: Mapping[str, int]) -> PairPlaces:
+    head, table = _read_table(path)
     _check_columns(path, head, (names.left, names.right, names.match))
     found = []
     for line, row in table:
@@ -182,7 +182,7 @@ class MatchingScores:
 
     `fitted_f1` is the F1 there. `recalls`: k -> of the left rows with a match among the labeled pairs of all splits,
     the mean share of their matches that are among the k most alike rows of the whole right table. A right row of the
-    very same text that nobody labeled does not compete: it is a match that the labels do not know.
+    very same text that has no label does not compete: it is a match that the labels do not know.
     """
 
     f1: float
@@ -210,14 +210,14 @@ def score_matching(
         )
 
     fitted = matching_set.train + matching_set.valid
-    threshold, fitted_f1 = best_threshold(alike(fitted), fitted.match)
+    threshold, fitted_f1 = find_best_threshold(alike(fitted), fitted.match)
     f1, precision, recall = f1_at(threshold, alike(matching_set.test), matching_set.test.match)
     return MatchingScores(
-        f1, precision, recall, threshold, fitted_f1, _recalls(matching_set, typed, comparison, recalls)
+        f1, precision, recall, threshold, fitted_f1, _measure_recalls(matching_set, typed, comparison, recalls)
     )
 
 
-def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
+def find_best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
     """Return (threshold, F1): the highest threshold with the best F1 for the answer `score >= threshold`.
 
     It lies in the middle between two scores. scores: float64[n]; match: bool[n], at least one of them true.
@@ -237,11 +237,11 @@ def best_threshold(scores: Doubles, match: Bools) -> tuple[float, float]:
 
 def f1_at(threshold: float, scores: Doubles, match: Bools) -> tuple[float, float, float]:
     """Return (F1, precision, recall) of the answer `score >= threshold`; 0 where nothing is found."""
-    said = scores >= threshold
-    true = int(np.count_nonzero(said & match))
+    predicted = scores >= threshold
+    true = int(np.count_nonzero(predicted & match))
     if not true:
         return 0.0, 0.0, 0.0
-    precision, recall = true / int(said.sum()), true / int(match.sum())
+    precision, recall = true / int(predicted.sum()), true / int(match.sum())
     return 2 * precision * recall / (precision + recall), precision, recall
 
 
@@ -253,7 +253,7 @@ def _between(ranked: Doubles, last: int) -> float:
     return float(middle if middle > ranked[last + 1] else ranked[last])  # neighboring floats have no middle
 
 
-def _recalls(
+def _measure_recalls(
     matching_set: MatchingSet, typed: Sequence[str], comparison: TextComparison, depths: Sequence[int]
 ) -> dict[int, float]:
     labeled = matching_set.train + matching_set.valid + matching_set.test
@@ -276,22 +276,22 @@ def _recalls(
     }
 
 
-def pair_scores(
+def score_pairs(
     cosines: npt.NDArray[np.floating[Any]], labels: Doubles, parts: Ints, *, binary: bool
 ) -> dict[str, float]:
     """Return `f1`, `precision`, `recall` in percent and `threshold` for binary labels, else `pearson` and `spearman`.
 
     cosines, labels: [n]. parts: int64[n]; the pairs of a part are judged at the threshold that is best for all others,
-    so that none has a say in its own; `threshold` is the best one for all.
+    so that no part chooses its own threshold; `threshold` is the best one for all.
     """
     if not binary:
         pearson, spearman = (
-            0.0 if np.isnan(correlation) else 100 * correlation for correlation in correlations(cosines, labels)
+            0.0 if np.isnan(correlation) else 100 * correlation for correlation in correlate(cosines, labels)
         )
         return {"pearson": pearson, "spearman": spearman}
     match, scores = labels == 1, np.asarray(cosines, np.float64)
     f1, precision, recall = f1_at(0.0, scores - _thresholds(scores, match, parts), match)
-    threshold, _ = best_threshold(scores, match)
+    threshold, _ = find_best_threshold(scores, match)
     return {"f1": 100 * f1, "precision": 100 * precision, "recall": 100 * recall, "threshold": threshold}
 
 
@@ -301,11 +301,11 @@ def _thresholds(scores: Doubles, match: npt.NDArray[np.bool_], parts: Ints) -> D
     for part in np.unique(parts).tolist():
         others = parts != part
         if match[others].any():
-            least[parts == part] = best_threshold(scores[others], match[others])[0]
+            least[parts == part] = find_best_threshold(scores[others], match[others])[0]
     return least
 
 
-def pair_verdict(
+def judge_pairs(
     before: npt.NDArray[np.floating[Any]],
     after: npt.NDArray[np.floating[Any]],
     labels: Doubles,
@@ -322,14 +322,14 @@ def pair_verdict(
     if not binary:
         ones = np.ones(len(labels))
         sums = [np.stack([ones, x, labels, x * x, labels * labels, x * labels], axis=1) for x in each]
-        return verdict("Pearson x 100 of cosines and labels", sums, groups, pearson_of)
+        return judge("Pearson x 100 of cosines and labels", sums, groups, pearson_of)
     match = labels == 1
-    said = [scores >= _thresholds(scores, match, parts) for scores in each]
-    sums = [np.stack([found & match, found, match], axis=1).astype(np.float64) for found in said]
-    return verdict("F1 of pairs", sums, groups, f1_of)
+    predicted = [scores >= _thresholds(scores, match, parts) for scores in each]
+    sums = [np.stack([found & match, found, match], axis=1).astype(np.float64) for found in predicted]
+    return judge("F1 of pairs", sums, groups, f1_of)
 
 
-def pair_report(report: dict[str, Any]) -> str:
+def show_pair_report(report: dict[str, Any]) -> str:
     """Return a text table of `pairs` and, for each model under `scores`, its `pair_scores`."""
     columns = ("f1", "precision", "recall", "threshold") if report["binary"] else ("pearson", "spearman")
     heads = {"f1": "F1", "pearson": "Pearson", "spearman": "Spearman"}

@@ -52,8 +52,8 @@ def read_retrieval_set(folder: Path) -> RetrievalSet:
             twice or is not known, and a grade that is not a whole number; and for a set without a query that has a
             document.
     """
-    documents = _texts(folder / "corpus.tsv")
-    queries = _texts(folder / "queries.tsv")
+    documents = _read_texts(folder / "corpus.tsv")
+    queries = _read_texts(folder / "queries.tsv")
     places = {name: place for place, name in enumerate(documents)}
     grades: dict[str, dict[int, int]] = {name: {} for name in queries}
     path = folder / "qrels.tsv"
@@ -95,7 +95,7 @@ def _discount(gains: Sequence[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 
-def _texts(path: Path) -> dict[str, str]:
+def _read_texts(path: Path) -> dict[str, str]:
     texts: dict[str, str] = {}
     for line, (name, *rest) in read_rows(path, columns=2):
         if name in texts:
@@ -155,10 +155,10 @@ def read_spelling_set(
     words: Sequence[str],
     *,
     seen: Mapping[str, Sequence[str]] | None = None,
-    most: int | None = None,
+    max_words: int | None = None,
     seed: int = 1,
 ) -> SpellingSet:
-    """Read the lines whose word is in `words`, ignoring case; at most `most`, drawn by `seed`.
+    """Read the lines whose word is in `words`, ignoring case; at most `max_words`, drawn by `seed`.
 
     seen: lower-case word -> misspellings that a model may have learned from.
 
@@ -175,8 +175,8 @@ def read_spelling_set(
     if not found:
         raise InputError(f"{path}: no misspelling of one of the {len(words):,} words; write word<TAB>misspelling")
     chosen = list(found)
-    if most is not None and most < len(found):
-        drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:most])
+    if max_words is not None and max_words < len(found):
+        drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:max_words])
         chosen = [chosen[i] for i in drawn.tolist()]
     name = path.name.removesuffix(".gz").removesuffix(".tsv")
     misspelt, meant = [text for text, _ in chosen], [place for _, place in chosen]

@@ -15,14 +15,14 @@ TaskScores = Mapping[str, Any]
 CellText = Callable[[TaskScores], str]
 
 
-def number(value: float | None) -> str:
+def format_score(value: float | None) -> str:
     """Return a score times 100 with one digit, or "-" where it is undefined."""
     return "-" if value is None else f"{value:.1f}"
 
 
 def _spelt(scores: TaskScores) -> str:
     found, unseen = scores["found_at"]["3"], scores["found_unseen_at"].get("3")
-    return number(found) if unseen is None else f"{number(found)} ({number(unseen)})"
+    return format_score(found) if unseen is None else f"{format_score(found)} ({format_score(unseen)})"
 
 
 # (family, title, cell)
@@ -30,18 +30,18 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
     (
         "matching",
         "Matching: F1 x 100 on test, at the threshold best on train and valid",
-        lambda scores: number(scores["f1"]),
+        lambda scores: format_score(scores["f1"]),
     ),
     (
         "matching",
         "Matching: matches that are the nearest / among the 10 nearest of the whole right table, %",
-        lambda scores: "/".join(map(number, scores["recall_at"].values())),
+        lambda scores: "/".join(map(format_score, scores["recall_at"].values())),
     ),
-    ("retrieval", "Retrieval: nDCG@10 x 100", lambda scores: number(scores["ndcg_at_10"])),
+    ("retrieval", "Retrieval: nDCG@10 x 100", lambda scores: format_score(scores["ndcg_at_10"])),
     (
         "classification",
         "Classification: accuracy x 100 of nearest neighbor / centroid of 5 / logistic regression",
-        lambda scores: "/".join(number(scores[key]) for key in ("nearest", "centroid", "logistic")),
+        lambda scores: "/".join(format_score(scores[key]) for key in ("nearest", "centroid", "logistic")),
     ),
     (
         "spelling",
@@ -51,7 +51,7 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
 )
 
 
-def family_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
+def list_family_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
     """Return (title, rows) of each table that the reports' `families` fill; the first row is the header."""
     found = {label: report["families"] for label, report in reports.items() if "families" in report}
     first: Mapping[str, Any] = next(iter(found.values()), {})
@@ -82,100 +82,105 @@ def to_json(reports: Mapping[str, ModelReport]) -> bytes:
     return orjson.dumps(dict(reports), option=orjson.OPT_INDENT_2) + b"\n"
 
 
-def table(reports: Mapping[str, ModelReport]) -> str:
+def format_table(reports: Mapping[str, ModelReport]) -> str:
     """Return a text table: `pearson/spearman` of each set, mean and pooled; typos and coverage where measured."""
-    return "\n\n".join(f"{title}\n{align(rows)}" for title, rows in score_tables(reports))
+    return "\n\n".join(f"{title}\n{align(rows)}" for title, rows in list_score_tables(reports))
 
 
-def markdown(reports: Mapping[str, ModelReport]) -> str:
+def format_markdown(reports: Mapping[str, ModelReport]) -> str:
     """Return the same tables as Markdown, each under its heading."""
-    return "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in score_tables(reports)) + "\n"
+    return (
+        "\n\n".join(f"## {title}\n\n{format_markdown_table(rows)}" for title, rows in list_score_tables(reports)) + "\n"
+    )
 
 
-def markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
+def format_markdown_table(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
     """Return rows of cells as Markdown, the first row as header; the first column is left-aligned."""
     ruler = ["---", *["---" if left else "---:"] * (len(rows[0]) - 1)]
     cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in [cells[0], ruler, *cells[1:]])
 
 
-def mean_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+def list_mean_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     """Return rows of each task's mean Pearson x 100, clean and misspelled; the first row is the header."""
     first = next(iter(reports.values()))
     rows: ReportRows = [["", *reports]]
     for task in first["tasks"]:
         rows.append(
-            [f"{task} clean", *(number(report["tasks"][task]["mean"]["pearson"]) for report in reports.values())]
+            [f"{task} clean", *(format_score(report["tasks"][task]["mean"]["pearson"]) for report in reports.values())]
         )
         for percentage, tasks in first.get("typos", {}).items():
             if task in tasks:
-                cells = [number(report["typos"][percentage][task]["mean"]["pearson"]) for report in reports.values()]
+                cells = [
+                    format_score(report["typos"][percentage][task]["mean"]["pearson"]) for report in reports.values()
+                ]
                 rows.append([f"{task} {percentage} %", *cells])
     return rows
 
 
-def win_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
-    """Return rows of each model's wins over each other, the papers' count of sets; the first row is the header.
+def list_win_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+    """Return on how many sets each model is above each other model, as the papers count; the first row is the header.
 
-    Equal scores are nobody's win, nor is a score that is not there.
+    Equal scores count for neither model, and a missing score counts for no model.
     """
     scores = {
         label: [scores["pearson"] for task in report["tasks"].values() for scores in task["sets"].values()]
         for label, report in reports.items()
     }
 
-    def wins(mine: Sequence[float | None], other: Sequence[float | None]) -> int:
-        return sum(a is not None and b is not None and a > b for a, b in zip(mine, other, strict=True))
+    def count_higher(own: Sequence[float | None], other: Sequence[float | None]) -> int:
+        return sum(a is not None and b is not None and a > b for a, b in zip(own, other, strict=True))
 
     return [
         ["", *reports],
         *(
-            [label, *("-" if label == other else str(wins(mine, scores[other])) for other in reports)]
-            for label, mine in scores.items()
+            [label, *("-" if label == other else str(count_higher(own, scores[other])) for other in reports)]
+            for label, own in scores.items()
         ),
     ]
 
 
-def share(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     """Return a share in [0, 1] as a percentage, or "-" for None."""
     return "-" if value is None else f"{value:.1%}"
 
 
-def score_tables(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
+def list_score_tables(reports: Mapping[str, ModelReport]) -> list[tuple[str, ReportRows]]:
     """Return (title, rows) of each table that the reports fill; the first row is the header."""
     parts = []
     if any(report["tasks"] for report in reports.values()):
-        parts.append((_SCORES, _score_rows(reports)))
+        parts.append((_SCORES, _list_score_rows(reports)))
         sets = sum(len(task["sets"]) for task in next(iter(reports.values()))["tasks"].values())
         if len(reports) > 1 and sets > 1:
-            parts.append((_WINS.format(sets), win_rows(reports)))
+            parts.append((_WINS.format(sets), list_win_rows(reports)))
         if all("typos" in report for report in reports.values()):
-            parts.append((_TYPOS, mean_rows(reports)))
+            parts.append((_TYPOS, list_mean_rows(reports)))
         counted = {label: report for label, report in reports.items() if "coverage" in report}
         if counted:
-            parts.append((COVERAGE, _coverage_rows(counted)))
-    return parts + family_tables(reports)
+            parts.append((COVERAGE, _list_coverage_rows(counted)))
+    return parts + list_family_tables(reports)
 
 
-def _score_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+def _list_score_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     rows: ReportRows = [["", *reports]]
     for task, first in next(iter(reports.values()))["tasks"].items():
         for name in first["sets"]:
             rows.append(
-                [f"{task}/{name}", *(_cell(report["tasks"][task]["sets"][name]) for report in reports.values())]
+                [f"{task}/{name}", *(_format_cell(report["tasks"][task]["sets"][name]) for report in reports.values())]
             )
         for kind in ("mean", "pooled"):
-            rows.append([f"{task} {kind}", *(_cell(report["tasks"][task][kind]) for report in reports.values())])
+            rows.append([f"{task} {kind}", *(_format_cell(report["tasks"][task][kind]) for report in reports.values())])
     return rows
 
 
-def _coverage_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
+def _list_coverage_rows(reports: Mapping[str, ModelReport]) -> ReportRows:
     rows: ReportRows = [["", *reports]]
     for task in next(iter(reports.values()))["coverage"]:
         cells = []
         for report in reports.values():
             known = report["coverage"][task]
-            cells.append(f"{share(known['ngrams_known'])} / {share(known['words_known'])}, {known['texts_unknown']:,}")
+            ngrams, words = format_share(known["ngrams_known"]), format_share(known["words_known"])
+            cells.append(f"{ngrams} / {words}, {known['texts_unknown']:,}")
         rows.append([task, *cells])
     return rows
 
@@ -190,8 +195,8 @@ def align(rows: ReportRows) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _cell(result: ModelReport) -> str:
-    return f"{number(result['pearson'])}/{number(result['spearman'])}"
+def _format_cell(result: ModelReport) -> str:
+    return f"{format_score(result['pearson'])}/{format_score(result['spearman'])}"
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -212,7 +217,9 @@ def read_record(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: damaged ({error}); run it again") from error
 
 
-def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -> dict[str, list[tuple[int, float]]]:
+def list_scores_over_steps(
+    record: Mapping[str, Any], measure: Measure = "pearson"
+) -> dict[str, list[tuple[int, float]]]:
     """Return task, and task/set -> (step, score x 100) from the log of a record's development scores."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for step, tasks in record.get("dev") or []:
@@ -226,13 +233,13 @@ def scores_over_steps(record: Mapping[str, Any], measure: Measure = "pearson") -
     return curves
 
 
-def summary(record: dict[str, Any], measure: Measure = "pearson") -> str:
+def summarize_run(record: dict[str, Any], measure: Measure = "pearson") -> str:
     """Return the run's size, time and loss (first, last, lowest), and each task's best and last score.
 
     The best is the papers' oracle: it was chosen on the set itself.
     """
     losses: list[tuple[int, float]] = [(step, loss) for step, loss in record.get("loss") or []]
-    scores = {task: curve for task, curve in scores_over_steps(record, measure).items() if "/" not in task}
+    scores = {task: curve for task, curve in list_scores_over_steps(record, measure).items() if "/" not in task}
     facts = [f"{record['rows']:,} rows"] if "rows" in record else []
     facts += [f"{record[key]:,} {key}" for key in ("steps", "pairs", "examples") if record.get(key)]
     if counts := record.get("parameters"):
@@ -292,7 +299,7 @@ def plot_run(record: Mapping[str, Any], path: Path, measure: Measure = "pearson"
         InputError: The record has neither.
     """
     losses = record.get("loss") or []
-    scores = {task: curve for task, curve in scores_over_steps(record, measure).items() if "/" not in task}
+    scores = {task: curve for task, curve in list_scores_over_steps(record, measure).items() if "/" not in task}
     if not losses and not scores:
         raise InputError("the run has no loss and no scores over steps to draw; it was built, not trained")
     figure = _figure(2 if scores and losses else 1)
@@ -319,7 +326,7 @@ def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Mea
         InputError: At them: some have none.
     """
     labels = dict(zip(records, _short(records), strict=True))
-    found = {label: scores_over_steps(record, measure) for label, record in records.items()}
+    found = {label: list_scores_over_steps(record, measure) for label, record in records.items()}
     if without := [label for label, scores in found.items() if not scores]:
         raise InputError(f"{', '.join(without)}: no scores over steps to draw; train with [dev] sets and every")
     curves = {

@@ -9,7 +9,7 @@ import numpy as np
 
 from gramvec.report import ComparedValue, JobReport, Pair, PairList, ScoreComparison, Table, ValuePair
 from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.report import COVERAGE, ModelReport, ReportRows, score_tables
+from gramvec_training.evaluate.report import COVERAGE, ModelReport, ReportRows, list_score_tables
 from gramvec_training.evaluate.similarity import SimilaritySet
 from gramvec_training.shared import Doubles
 
@@ -17,7 +17,7 @@ MAX_PAIRS = 30
 _FIRST = re.compile(r"-?\d+\.\d")
 
 
-def evaluation_report(
+def make_evaluation_report(
     reports: Mapping[str, ModelReport],
     models: Mapping[str, ScoredModel],
     sets: Sequence[SimilaritySet],
@@ -37,7 +37,7 @@ def evaluation_report(
     counts = [
         f"{count:,} {what} set{'s' * (count != 1)}" for count, what in ((len(sets), "similarity"), (others, "other"))
     ]
-    tables = score_tables(reports)
+    tables = list_score_tables(reports)
     drawn = [(title, rows) for title, rows in tables if _is_drawn(title, rows)]
     scored = " and ".join(count for count in counts if count[0] != "0")
     return JobReport(
@@ -46,7 +46,7 @@ def evaluation_report(
         "Of a cell with several figures the first is drawn.",
         [*facts],
         comparisons=[ScoreComparison(title, _read_values(rows), Table(title, *_split(rows))) for title, rows in drawn],
-        pairs=[_farthest(label, model, sets) for label, model in models.items() if sets],
+        pairs=[_find_farthest(label, model, sets) for label, model in models.items() if sets],
         tables=[Table(title, *_split(rows)) for title, rows in tables if (title, rows) not in drawn],
     )  # fmt: skip
 
@@ -74,12 +74,12 @@ def _read_values(rows: ReportRows) -> list[ComparedValue]:
     ]
 
 
-def _farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]) -> PairList:
+def _find_farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]) -> PairList:
     """Return the pairs whose place among those of their set differs most from the place that people give them."""
     found: list[tuple[float, Pair]] = []
     for similarity_set in sets:
         scores = np.nan_to_num(np.asarray(model.similarity(similarity_set.left, similarity_set.right), np.float64))
-        by_people, by_model = _places(similarity_set.scores), _places(scores)
+        by_people, by_model = _rank_scores(similarity_set.scores), _rank_scores(scores)
         gaps = np.abs(by_people - by_model)
         for at in np.argsort(-gaps, kind="stable")[:MAX_PAIRS].tolist():
             note = f"place in the set, 1 is the most alike: {by_people[at]:.2f} by people, {by_model[at]:.2f} here"
@@ -94,7 +94,7 @@ def _farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]) -> 
     )
 
 
-def _places(scores: Doubles) -> Doubles:
+def _rank_scores(scores: Doubles) -> Doubles:
     """Return the share of scores that each is above, float64[n]; equal scores have the same, in the middle."""
     ordered = np.sort(scores)
     below, up_to = np.searchsorted(ordered, scores), np.searchsorted(ordered, scores, side="right")

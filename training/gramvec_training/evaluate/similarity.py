@@ -62,7 +62,7 @@ def find_sets(folders: Sequence[Path]) -> tuple[list[SimilaritySet], list[str]]:
                 sets.append(read_set(path))
             else:
                 left_out.setdefault(path.parent, []).append(path.name)
-        notes += [_note(parent, names) for parent, names in left_out.items()]
+        notes += [_describe_left_out(parent, names) for parent, names in left_out.items()]
     if not sets:
         names = " or ".join(str(folder) for folder in folders)
         raise InputError(f"{names}: no similarity set; {_LAYOUT}, in files that end in .tsv")
@@ -79,7 +79,7 @@ def read_set(path: Path) -> SimilaritySet:
     left: list[str] = []
     right: list[str] = []
     for number, line in number_lines(path):
-        row = _row(line)
+        row = _parse_row(line)
         if row is None:
             raise InputError(f"{path} line {number}: not readable: {_LAYOUT}")
         scores.append(row[0])
@@ -90,7 +90,7 @@ def read_set(path: Path) -> SimilaritySet:
     return SimilaritySet(path.parent.resolve().name, path.stem, np.array(scores), left, right)
 
 
-def correlations(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> tuple[float, float]:
+def correlate(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Return Pearson's r and Spearman's rho in [-1, 1]; NaN for both where `predicted` is constant or has NaN."""
     values = np.asarray(predicted, dtype=np.float64)
     if not np.isfinite(values).all() or np.ptp(values) == 0:
@@ -114,7 +114,7 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
         predicted = [similarity(member.left, member.right) for member in members]
         results: dict[str, Any] = {}
         for member, values in zip(members, predicted, strict=True):
-            result = _result(values, member.scores)
+            result = _score_pairs(values, member.scores)
             results[member.name] = result
             if result["pearson"] is None:
                 notes.append(
@@ -127,7 +127,7 @@ def score_sets(sets: Sequence[SimilaritySet], similarity: Similarity) -> dict[st
                 measure: float(np.mean([result[measure] or 0.0 for result in results.values()]))
                 for measure in ("pearson", "spearman")
             },
-            "pooled": _result(np.concatenate(predicted), np.concatenate([member.scores for member in members])),
+            "pooled": _score_pairs(np.concatenate(predicted), np.concatenate([member.scores for member in members])),
         }
     return {"tasks": tasks, "notes": notes}
 
@@ -150,13 +150,13 @@ def round_scores(scores: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _note(folder: Path, names: Sequence[str]) -> str:
+def _describe_left_out(folder: Path, names: Sequence[str]) -> str:
     shown = f"{folder / names[0]} is" if len(names) == 1 else f"{folder}: {len(names)} files are"
     return f"{shown} left out: not rows of score<TAB>text<TAB>text."
 
 
-def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> dict[str, Any]:
-    pearson, spearman = correlations(predicted, scores)
+def _score_pairs(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.float64]) -> dict[str, Any]:
+    pearson, spearman = correlate(predicted, scores)
     return {
         "pairs": len(scores),
         "pearson": None if math.isnan(pearson) else 100 * pearson,
@@ -164,7 +164,7 @@ def _result(predicted: npt.NDArray[np.floating[Any]], scores: npt.NDArray[np.flo
     }
 
 
-def _row(line: str) -> tuple[float, str, str] | None:
+def _parse_row(line: str) -> tuple[float, str, str] | None:
     try:
         score, left, right = line.split("\t")
         value = float(score)
@@ -175,13 +175,13 @@ def _row(line: str) -> tuple[float, str, str] | None:
 
 def _has_layout(path: Path) -> bool:
     first = next(read_lines(path), None)
-    return first is not None and _row(first[1]) is not None
+    return first is not None and _parse_row(first[1]) is not None
 
 
 _CHUNK = 2_000  # texts at a time, so that the n-gram keys of a large set fit into memory
 
 
-def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str, dict[str, Any]]:
+def measure_coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str, dict[str, Any]]:
     """Return what is known of each task's texts, counting every occurrence.
 
     Task -> `texts`; `texts_unknown`, those without any known feature; `ngrams_known` and `words_known`, shares in
@@ -189,7 +189,7 @@ def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str,
     A word that falls on the row of unknown words is not known.
     """
     return {
-        task: _of_texts(
+        task: _measure_texts(
             [
                 text
                 for similarity_set in sets
@@ -202,8 +202,8 @@ def coverage(sets: Sequence[SimilaritySet], featurizer: Featurizer) -> dict[str,
     }
 
 
-def _of_texts(texts: list[str], featurizer: Featurizer) -> dict[str, Any]:
-    counts = [_counts(chunk, featurizer) for chunk in _chunks(texts)]
+def _measure_texts(texts: list[str], featurizer: Featurizer) -> dict[str, Any]:
+    counts = [_count_features(chunk, featurizer) for chunk in _split_texts(texts)]
     ngrams, words = sum(count.ngrams for count in counts), sum(count.words for count in counts)
     return {
         "texts": len(texts),
@@ -221,7 +221,7 @@ class _Counts(NamedTuple):
     known_words: int = 0
 
 
-def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
+def _count_features(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
     spec, vocabulary = featurizer.spec, featurizer.vocabulary
     if isinstance(vocabulary, TokenVocabulary):
         batch = featurizer(texts)
@@ -247,7 +247,7 @@ def _counts(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
     return counts
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def _split_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(texts), _CHUNK):
         yield texts[start : start + _CHUNK]
 
@@ -263,7 +263,7 @@ KINDS = ("keyboard", "transposition", "deletion", "insertion", "real")
 SHORTEST = 3
 
 
-def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
+def keep_sentence_sets(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
     """Return the sets without those of single words, which misspellings leave too little of."""
     return [
         similarity_set
@@ -272,7 +272,7 @@ def of_sentences(sets: Sequence[SimilaritySet]) -> list[SimilaritySet]:
     ]
 
 
-def misspelt_sets(
+def misspell_sets(
     sets: Sequence[SimilaritySet], share: float, known: Mapping[str, Sequence[str]], *, seed: int = 1
 ) -> list[SimilaritySet]:
     """Return the sets with about `share` (0 to 1) of the words of three letters and more misspelled, on both sides.
@@ -285,22 +285,22 @@ def misspelt_sets(
         rng = np.random.default_rng(
             [seed, round(share * 1000), zlib.crc32(f"{similarity_set.task}/{similarity_set.name}".encode())]
         )
-        left = [misspelt(text, share, known, rng) for text in similarity_set.left]
-        right = [misspelt(text, share, known, rng) for text in similarity_set.right]
+        left = [misspell_text(text, share, known, rng) for text in similarity_set.left]
+        right = [misspell_text(text, share, known, rng) for text in similarity_set.right]
         noisy.append(replace(similarity_set, left=left, right=right))
     return noisy
 
 
-def misspelt(text: str, share: float, known: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
+def misspell_text(text: str, share: float, known: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
     """Misspell each word of three letters and more with probability `share`."""
     words = text.split(" ")
     for index, word in enumerate(words):
         if len(word) >= SHORTEST and word.isascii() and word.isalpha() and rng.random() < share:
-            words[index] = _mistake(word, known.get(word.lower(), ()), rng)
+            words[index] = _misspell_word(word, known.get(word.lower(), ()), rng)
     return " ".join(words)
 
 
-def _mistake(word: str, real: Sequence[str], rng: np.random.Generator) -> str:
+def _misspell_word(word: str, real: Sequence[str], rng: np.random.Generator) -> str:
     kind = KINDS[int(rng.integers(len(KINDS) if real else len(KINDS) - 1))]
     at = int(rng.integers(len(word)))
     near = NEIGHBORS[word[at].lower()]
@@ -327,15 +327,15 @@ PHRASES = ("not capable", "not able", "not possible", "not sufficient", "not eas
 CANDIDATES = 50_000
 
 
-def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
+def list_candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]) -> list[str]:
     """Return words to search: the most frequent of each vocabulary, at most 50,000, and those of the sets."""
     words: dict[str, None] = {}
     for embedder in embedders:
         own = [entry.text for entry in embedder.bundle.vocabulary.entries() if entry.kind == "word"]
-        words.update(dict.fromkeys(_spelt(own)[:CANDIDATES]))
+        words.update(dict.fromkeys(_keep_words(own)[:CANDIDATES]))
     for similarity_set in sets:
         for text in [*similarity_set.left, *similarity_set.right]:
-            words.update(dict.fromkeys(_spelt(text.lower().split())))
+            words.update(dict.fromkeys(_keep_words(text.lower().split())))
     if not words:
         raise InputError("neither the model nor the sets have words to look for neighbors among; give --words FILE")
     return list(words)
@@ -344,12 +344,12 @@ def candidate_words(embedders: Iterable[Embedder], sets: Sequence[SimilaritySet]
 def read_words(path: Path) -> list[str]:
     """Return the 50,000 most frequent words of a file of frequencies."""
     frequencies = read_frequencies(path)
-    words = _spelt(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
+    words = _keep_words(sorted(frequencies, key=lambda word: (-frequencies[word], word)))[:CANDIDATES]
     if not words:
         raise InputError(f"{path}: no word of letters; each line is a word, a space or tab, and a number")
     return words
 
 
-def _spelt(words: Iterable[str]) -> list[str]:
+def _keep_words(words: Iterable[str]) -> list[str]:
     """Return the words of at least two letters, hyphens between them allowed."""
     return [word for word in words if len(word) > 1 and word.replace("-", "").isalpha() and word[0] != "-" != word[-1]]

@@ -16,7 +16,13 @@ from gramvec_training.evaluate.backend import ModelForTexts, Typos
 from gramvec_training.evaluate.classification import ClassificationSet, learn_classes
 from gramvec_training.evaluate.matching import MatchingSet, score_matching
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
-from gramvec_training.evaluate.similarity import SimilaritySet, misspelt, misspelt_sets, of_sentences, score_sets
+from gramvec_training.evaluate.similarity import (
+    SimilaritySet,
+    keep_sentence_sets,
+    misspell_sets,
+    misspell_text,
+    score_sets,
+)
 from gramvec_training.shared import Doubles, Encode
 
 TaskReport = dict[str, Any]
@@ -37,7 +43,7 @@ class Families:
     spelling: Sequence[SpellingSet] = ()
 
     def __post_init__(self) -> None:
-        named = [(task.family, task.name) for task in _tasks(self)]
+        named = [(task.family, task.name) for task in _list_tasks(self)]
         for place, (family, name) in enumerate(named):
             if (family, name) in named[:place]:
                 raise InputError(f"two sets for {family} are called {name!r}; rename the file or the folder of one")
@@ -65,19 +71,19 @@ def score_families(
 ) -> TaskReport:
     """Return task -> set -> scores, in percent except thresholds.
 
-    `typos` of a set: percentage -> the scores with so many words misspelt of the left table, of the queries, or of the
-    texts that are scored; what is on the other side is spelt as it was. `progress` is told of each set before it is
+    `typos` of a set: percentage -> the scores with that share of words misspelt in the left table, the queries, or the
+    scored texts; the other side is spelt as it was. `progress` is called with each set before it is
     scored.
     """
     typos = typos or Typos()
     report: TaskReport = {}
-    for task in _tasks(families):
+    for task in _list_tasks(families):
         progress(f"{task.family}/{task.name}")
         score = task.open(model)
         found = score(task.texts)
         if task.texts and typos.percentages:
             found["typos"] = {
-                str(percentage): score(_misspelt(task, percentage, typos)) for percentage in typos.percentages
+                str(percentage): score(_misspell_texts(task, percentage, typos)) for percentage in typos.percentages
             }
         report.setdefault(task.family, {})[task.name] = found
     return report
@@ -92,39 +98,39 @@ def score_similarity(sets: Sequence[SimilaritySet], model: ModelForTexts, typos:
     typos = typos or Typos()
     report = score_sets(sets, alike)
     if typos.percentages:
-        sentences = of_sentences(sets)
+        sentences = keep_sentence_sets(sets)
         report["typos"] = {
             str(percentage): score_sets(
-                misspelt_sets(sentences, percentage / 100, typos.known, seed=typos.seed), alike
+                misspell_sets(sentences, percentage / 100, typos.known, seed=typos.seed), alike
             )["tasks"]
             for percentage in typos.percentages
         }
     return report
 
 
-def _tasks(families: Families) -> Iterator[_Task]:
+def _list_tasks(families: Families) -> Iterator[_Task]:
     for pairs in families.matching:
-        yield _Task("matching", pairs.name, pairs.left, _with_model(_matching, pairs))
+        yield _Task("matching", pairs.name, pairs.left, _open_with_model(_report_matching, pairs))
     for queries in families.retrieval:
-        yield _Task("retrieval", queries.name, queries.queries, _with_model(_retrieval, queries))
+        yield _Task("retrieval", queries.name, queries.queries, _open_with_model(_report_retrieval, queries))
     for labeled in families.classification:
-        yield _Task("classification", labeled.name, labeled.test.texts, partial(_classification, labeled))
+        yield _Task("classification", labeled.name, labeled.test.texts, partial(_report_classification, labeled))
     for words in families.spelling:
-        yield _Task("spelling", words.name, (), _with_model(_spelling, words))
+        yield _Task("spelling", words.name, (), _open_with_model(_report_spelling, words))
 
 
-def _with_model(
+def _open_with_model(
     score: Callable[[T, ModelForTexts, Sequence[str]], TaskReport], scored_set: T
 ) -> Callable[[ModelForTexts], Any]:
     return lambda model: partial(score, scored_set, model)
 
 
-def _misspelt(task: _Task, percentage: int, typos: Typos) -> list[str]:
+def _misspell_texts(task: _Task, percentage: int, typos: Typos) -> list[str]:
     rng = np.random.default_rng([typos.seed, percentage, zlib.crc32(f"{task.family}/{task.name}".encode())])
-    return [misspelt(text, percentage / 100, typos.known, rng) for text in task.texts]
+    return [misspell_text(text, percentage / 100, typos.known, rng) for text in task.texts]
 
 
-def _matching(matching_set: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
+def _report_matching(matching_set: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
     found = score_matching(matching_set, model, left=left)
     return {
         "pairs": len(matching_set.test),
@@ -133,18 +139,18 @@ def _matching(matching_set: MatchingSet, model: ModelForTexts, left: Sequence[st
         "recall": 100 * found.recall,
         "threshold": found.threshold,
         "fitted_f1": 100 * found.fitted_f1,
-        "recall_at": _percent(found.recalls),
+        "recall_at": _to_percent(found.recalls),
     }
 
 
-def _retrieval(retrieval_set: RetrievalSet, model: ModelForTexts, queries: Sequence[str]) -> TaskReport:
+def _report_retrieval(retrieval_set: RetrievalSet, model: ModelForTexts, queries: Sequence[str]) -> TaskReport:
     return {
         "queries": len(queries),
         f"ndcg_at_{DEPTH}": 100 * score_retrieval(replace(retrieval_set, queries=list(queries)), model),
     }
 
 
-def _classification(
+def _report_classification(
     classification_set: ClassificationSet, model: ModelForTexts
 ) -> Callable[[Sequence[str]], TaskReport]:
     learned = learn_classes(classification_set, model)
@@ -162,22 +168,22 @@ def _classification(
     return score
 
 
-def _spelling(spelling_set: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
+def _report_spelling(spelling_set: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
     found = score_spelling(spelling_set, model)
     return {
         "misspelt": len(spelling_set.misspelt),
         "unseen": len(spelling_set.seen) - sum(spelling_set.seen),
         "words": len(spelling_set.words),
-        "found_at": _percent(found.found),
-        "found_unseen_at": _percent(found.found_unseen),
+        "found_at": _to_percent(found.found),
+        "found_unseen_at": _to_percent(found.found_unseen),
     }
 
 
-def _percent(shares: Mapping[int, float]) -> dict[str, float]:
+def _to_percent(shares: Mapping[int, float]) -> dict[str, float]:
     return {str(k): 100 * value for k, value in shares.items()}
 
 
-def retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
+def measure_retrieval(pairs: HeldOut, unit: Encode) -> dict[str, float]:
     """Return how well a model finds each left text's right side among all right sides.
 
     unit: n texts to float32[n, d], each of length 1 or zero. Right sides of the same meaning do not compete.
@@ -201,7 +207,7 @@ _MAX_OTHERS = 20_000  # right sides beside the held-out ones
 _CHUNK = 256  # left texts at a time
 
 
-def reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -> Doubles:
+def list_reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -> Doubles:
     """Return 1 / rank of each left text's right side among all right sides and `others`, float64[n].
 
     As in use, where a text looks for its other side among all that there are. At most 20,000 of `others` count.
@@ -219,7 +225,7 @@ def reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -> Dou
     return found
 
 
-def report(result: dict[str, Any]) -> str:
+def show_retrieval(result: dict[str, Any]) -> str:
     """Return a text table of a record's `held_out`: `pairs`, and `retrieval` of the model `before` (or None) and
     `after`.
     """

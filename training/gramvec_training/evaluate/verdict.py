@@ -21,13 +21,13 @@ _TOGETHER = 50  # draws at a time
 ScoreOfSums = Callable[[Doubles], Doubles]
 
 
-def verdict(measure: str, values: Sequence[Doubles], groups: Ints, score: ScoreOfSums) -> dict[str, Any]:
+def judge(measure: str, values: Sequence[Doubles], groups: Ints, score: ScoreOfSums) -> dict[str, Any]:
     """Return `measure`, the scores `before` and `after`, and the interval `low` to `high` of their difference.
 
     `better` is whether the interval lies above 0.
 
     Args:
-        measure: what the score says, in words.
+        measure: the name of the score, in words.
         values: float64[n, k] of the former model and of the new one: what each example adds to the sums.
         groups: int64[n], of the examples that are drawn together, from 0.
         score: makes scores of sums.
@@ -55,7 +55,7 @@ def mean_of(sums: Doubles) -> Doubles:
 
 
 def f1_of(sums: Doubles) -> Doubles:
-    """Return F1 in percent, of the numbers of pairs that are both right and said, said, and right."""
+    """Return F1 in percent, of the numbers of pairs that are right and predicted, predicted, and right."""
     f1: Doubles = 200 * sums[0] / np.maximum(sums[1] + sums[2], 1)
     return f1
 
@@ -74,17 +74,17 @@ def count_values(values: Doubles) -> Doubles:
     return np.stack([values, np.ones(len(values))], axis=1)
 
 
-def sentence(found: dict[str, Any]) -> str:
-    """Return what a verdict says, as a line of a report."""
+def describe_verdict(found: dict[str, Any]) -> str:
+    """Return a verdict as a line of a report."""
     difference = found["after"] - found["before"]
-    said = "better" if found["better"] else "worse" if found["high"] < 0 else "no better for sure"
+    judgment = "better" if found["better"] else "worse" if found["high"] < 0 else "no better for sure"
     return (
-        f"{found['measure']}: {said}, {found['before']:.1f} before and {found['after']:.1f} after, "
+        f"{found['measure']}: {judgment}, {found['before']:.1f} before and {found['after']:.1f} after, "
         f"{difference:+.1f} ({INTERVAL} % interval {found['low']:+.1f} to {found['high']:+.1f})"
     )
 
 
-def groups_of(sides: Sequence[Ints]) -> Ints:
+def group_rows(sides: Sequence[Ints]) -> Ints:
     """Return the group of each row, int64[n], from 0: rows that share a number on any side, also through others.
 
     Args:

@@ -14,8 +14,8 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
-from gramvec_training.evaluate.matching import pair_scores, pair_verdict
-from gramvec_training.evaluate.verdict import groups_of
+from gramvec_training.evaluate.matching import judge_pairs, score_pairs
+from gramvec_training.evaluate.verdict import group_rows
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
 from gramvec_training.readers.lines import near
@@ -79,7 +79,7 @@ def learn_ngram_weights(
     reports = {}
     before = _before(start, pairs, with_lexical=known.lexical is not None)
     for label, cosines in before.items():
-        reports[label] = pair_scores(cosines, given.labels, parts, binary=given.binary)
+        reports[label] = score_pairs(cosines, given.labels, parts, binary=given.binary)
     measure = "f1" if given.binary else "pearson"
     best = max(before, key=lambda label: reports[label][measure])
     reports["weighed by the texts"] = _score(unlearned, texts, given, parts)
@@ -89,9 +89,9 @@ def learn_ngram_weights(
         if len(outside):
             learned = _lexical(unlearned, counts, learn_weights(counts, given.of(inside)))
             held_out[outside] = _cosines(learned, texts, given.of(outside))
-    reports["learned"] = pair_scores(held_out, given.labels, parts, binary=given.binary)
+    reports["learned"] = score_pairs(held_out, given.labels, parts, binary=given.binary)
     report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
-    said_better = pair_verdict(before[best], held_out, given.labels, parts, groups, binary=given.binary)
+    said_better = judge_pairs(before[best], held_out, given.labels, parts, groups, binary=given.binary)
     report["verdict"] = said_better
     if not (anyway or said_better["better"]):
         return None, report
@@ -117,7 +117,7 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
 
 def _groups(left: Ints, right: Ints) -> Ints:
     """Return int64[n], from 0: pairs that share a text, or only a left text where a group would be over a fifth."""
-    groups = groups_of([left, right])
+    groups = group_rows([left, right])
     if np.bincount(groups).max() * PARTS > len(groups):
         groups = np.unique(left, return_inverse=True)[1].astype(np.int64)
     return groups
@@ -154,7 +154,7 @@ def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> Lex
 
 
 def _score(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: Ints) -> dict[str, float]:
-    return pair_scores(_cosines(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
+    return score_pairs(_cosines(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
 
 
 def _cosines(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:

@@ -31,9 +31,14 @@ from gramvec_training.data.sampling import (
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import encoder_function, unit_vectors
-from gramvec_training.evaluate.classification import label_accuracies, label_cosines, label_rights, label_score
-from gramvec_training.evaluate.tasks import reciprocal_ranks, retrieval
-from gramvec_training.evaluate.verdict import count_values, mean_of, verdict
+from gramvec_training.evaluate.classification import (
+    measure_label_accuracies,
+    measure_label_cosines,
+    measure_label_hits,
+    score_labels,
+)
+from gramvec_training.evaluate.tasks import list_reciprocal_ranks, measure_retrieval
+from gramvec_training.evaluate.verdict import count_values, judge, mean_of
 from gramvec_training.fit.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
@@ -115,14 +120,14 @@ class PairPlan(Plan):
         if not len(pairs):
             return {}
         new = unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
-        found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": retrieval(pairs, new)}
+        found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": measure_retrieval(pairs, new)}
         if self.started is not None:
             former = unit_vectors(self.started.encode(), self.started.bundle.featurizer)
             others = list(dict.fromkeys(group[1] for groups, _ in self._drawn for group in groups))
-            ranks = [count_values(reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
+            ranks = [count_values(list_reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
             groups = np.unique(pairs.meanings, return_inverse=True)[1]
-            found["before"] = retrieval(pairs, former)
-            found["verdict"] = verdict(
+            found["before"] = measure_retrieval(pairs, former)
+            found["verdict"] = judge(
                 "right side among those of all pairs, mean reciprocal rank x 100", ranks, groups, mean_of
             )
         return {"held_out": found}
@@ -226,7 +231,7 @@ class LabelPlan(Plan):
         if not len(self._split.chosen_by):
             return None
         return Selection(
-            lambda encoder: label_score(self._chosen_beside, self._split.chosen_by, self._labels, self._unit(encoder)),
+            lambda encoder: score_labels(self._chosen_beside, self._split.chosen_by, self._labels, self._unit(encoder)),
             max(-(-self._mixture.pairs_per_epoch // self.training.batch), 1),
         )
 
@@ -248,13 +253,13 @@ class LabelPlan(Plan):
         before = unit_vectors(self.started.encode(), self.started.bundle.featurizer) if self.started else None
         found: dict[str, Any] = {
             "texts": len(split.reported),
-            "before": label_accuracies(*asked, before) if before else None,
-            "after": label_accuracies(*asked, self._unit(encoder)),
+            "before": measure_label_accuracies(*asked, before) if before else None,
+            "after": measure_label_accuracies(*asked, self._unit(encoder)),
         }
         if before is not None:
-            rights = [count_values(label_rights(*asked, unit)) for unit in (before, self._unit(encoder))]
+            rights = [count_values(measure_label_hits(*asked, unit)) for unit in (before, self._unit(encoder))]
             measure = "label of the nearest text and nearest mean of a label, mean %"
-            found["verdict"] = verdict(measure, rights, np.arange(len(split.reported)), mean_of)
+            found["verdict"] = judge(measure, rights, np.arange(len(split.reported)), mean_of)
         return {"labels": found}
 
     def _unit(self, encoder: Encoder) -> Encode:
@@ -285,7 +290,9 @@ def _notes(data_set: DataSet, split: LabelSplit) -> list[str]:
 
 def _unlike(data_set: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
     """Return a warning where texts of a label are hardly alike to the starting model, or None."""
-    within, without = label_cosines(texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer))
+    within, without = measure_label_cosines(
+        texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer)
+    )
     hardly = np.flatnonzero(within - without < _HARDLY)
     if not len(hardly):
         return None
