@@ -63,15 +63,15 @@ test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine
 LOWEST_TESTS = $(filter-out %/test_offline.py %/test_runtime.py %/test_clients.py %/test_benchmarks.py %/test_packaging.py \
 	%/test_docs.py %/test_mistakes.py $(wildcard tests/training/*.py),$(wildcard tests/*/test_*.py))
 
-test-lowest: $(VENV)/.dev  ## the service's tests with the oldest libraries that pyproject.toml admits (five minutes)
+test-lowest: $(VENV)/.dev  ## the quick tests with the oldest libraries that pyproject.toml admits (six minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --resolution lowest-direct --no-emit-index-url --no-header --no-annotate \
-		--python-version 3.11 --extra cpu --extra bulk pyproject.toml -o $(VENV)/lowest.txt
+		--python-version 3.11 --extra all --extra train pyproject.toml -o $(VENV)/lowest.txt
 	test -x $(VENV)/lowest/bin/python || $(PYTHON) -m venv $(VENV)/lowest
 	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $(VENV)/lowest.txt
-	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e . onnx scipy sparse-dot-topn \
-		httpx httpx2 hypothesis kubernetes-validate pytest pytest-timeout schemathesis selenium trustme
-	$(VENV)/lowest/bin/python -m pytest $(LOWEST_TESTS)
+	$(VENV)/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/lowest.txt -e '.[all,train]' \
+		httpx2 hypothesis kubernetes-validate pandas polars pytest pytest-timeout pytest-xdist schemathesis selenium trustme
+	$(VENV)/lowest/bin/python -m pytest -n 2 --dist loadfile -m 'not slow and not packaging and not ray and not cuda' $(LOWEST_TESTS)
 
 # The server differs with the Python: from 3.12 on tasks begin at once, and uvloop makes them in another way from 3.13 on.
 OTHER_TESTS ?= tests/server

@@ -123,10 +123,15 @@ def running_app(app: Application) -> Iterator[RunningServer]:
 
 
 @contextmanager
-def served_process(*options: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def served_process(*options: str, start_new_session: bool = False) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """`gramvec serve` on a free port: the process and its port, as soon as it listens; several workers, as soon as they
     serve. What it logs must be little."""
-    process = subprocess.Popen([*COMMAND, "--port", "0", *options], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "--port", "0", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=start_new_session,
+    )
     try:
         port = announced_port(process)
         if "--workers" in options:

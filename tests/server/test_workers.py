@@ -88,6 +88,42 @@ def test_a_signal_ends_all_workers_after_the_requests_in_flight(sent: signal.Sig
         socket.create_server(("127.0.0.1", port)).close()
 
 
+def test_a_signal_to_all_processes_is_one_signal() -> None:
+    """systemd sends it to each process of a unit; a worker then gets the supervisor's, too."""
+    body = b'{"inputs": "slow to arrive"}'
+    with served_process("--workers", "2", "--graceful-shutdown-seconds", "60", start_new_session=True) as (
+        process,
+        port,
+    ):
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:
+            slow.sendall(post_bytes(body)[:-10].replace(b"host: test\r\n", b"host: test\r\nexpect: 100-continue\r\n"))
+            assert slow.recv(1_000).startswith(b"HTTP/1.1 100 ")
+            os.killpg(process.pid, signal.SIGTERM)
+            until(lambda: len(children(process)) == 1)
+            time.sleep(1.5)  # the supervisor has looked again
+            assert len(children(process)) == 1
+            slow.sendall(body[-10:])
+            assert read_all(slow).startswith(b"HTTP/1.1 200 ")
+        assert process.wait(timeout=PATIENCE) == 0
+        assert process.stderr is not None
+        assert "ERROR" not in process.stderr.read()
+
+
+def test_a_second_signal_does_not_wait_for_requests() -> None:
+    with (
+        served_process("--workers", "2", "--graceful-shutdown-seconds", "60") as (process, port),
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow,
+    ):
+        slow.sendall(post_bytes(b'{"inputs": "never whole"}')[:-10])
+        until(lambda: len(children(process)) == 2)
+        process.send_signal(signal.SIGTERM)
+        until(lambda: len(children(process)) == 1)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=PATIENCE) == 0
+        assert time.monotonic() - begun < 20  # the body's timeout is 30
+
+
 def test_workers_end_when_their_parent_is_killed() -> None:
     with served_process("--workers", "2") as (process, port):
         until(lambda: len(children(process)) == 2)

@@ -30,9 +30,9 @@ from gramvec.embed.vectors import (
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.lexical.sparse import SIF_A
+from gramvec.lexical.top_k import top_k
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch
-from gramvec.text.top_k import top_k
 from gramvec.threads import ThreadPool, count_cores
 
 MAX_CHARACTERS = 65_536

@@ -29,8 +29,8 @@ from gramvec.errors import InputError
 from gramvec.explain.decompose import TextSum, WordPair, characters_of
 from gramvec.explain.row_vectors import weights_of
 from gramvec.features.spans import FeaturePlaces
+from gramvec.lexical.top_k import top_k
 from gramvec.text.arrays import Doubles
-from gramvec.text.top_k import top_k
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MAX_PAIRS = 20, 1_000

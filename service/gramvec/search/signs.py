@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.lexical.hashing import mix_key
+from gramvec.lexical.top_k import top_k
 from gramvec.native import loops
 from gramvec.search.vectors import map_file, open_behind
 from gramvec.text.arrays import Int64s, UInt64s
-from gramvec.text.top_k import top_k
 
 # As in native/signs.h.
 BLOCK_ROWS, ENTRIES, LARGEST_ENTRY, ROUNDS = 64, 16, 31, 4

@@ -16,6 +16,7 @@ import numpy as np
 from gramvec.errors import InputError, quoted
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, MAX_LOOKED_UP, MAX_SEARCHED, count_ngrams, idf
+from gramvec.lexical.top_k import top_k
 from gramvec.search.columns import ColumnFile
 from gramvec.search.documents import Record, StoredDocument, StoredDocuments, text_in, values_by
 from gramvec.search.filters import Conditions, query_of
@@ -43,7 +44,6 @@ from gramvec.search.segments import (
 from gramvec.search.signs import SignFile, signs_of
 from gramvec.search.vectors import VectorFile, round_units
 from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.top_k import top_k
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
 Only = Literal["letters", "meaning"]

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.lexical.top_k import top_k
 from gramvec.native import loops
 from gramvec.tables.staging import whole
 from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.top_k import top_k
 
 Bytes = NDArray[np.int8]
 

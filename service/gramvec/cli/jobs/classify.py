@@ -49,7 +49,7 @@ from gramvec.tables.writers import RowsForm, Writes
 FEW_NAMED = 5
 
 
-class Thresholds(click.ParamType[tuple[str | None, float]]):
+class Thresholds(click.ParamType):  # type: ignore[type-arg]  # generic in later clicks alone
     """A score from 0 to 1 for all labels, or LABEL=SCORE for one."""
 
     name = "[LABEL=]SCORE"

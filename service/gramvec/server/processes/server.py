@@ -50,7 +50,7 @@ CANCELLED_SECONDS = 1.0
 # Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
 YOUNG_OBJECTS = 5_000
 # Messages of the supervisor to a worker. The first is answered with its condition.
-PING, RELOAD = b"ping", b"reload"
+PING, RELOAD, END = b"ping", b"reload", b"end"
 
 SO_ATTACH_FILTER = 26  # of Linux
 
@@ -367,7 +367,7 @@ class WorkerServer(Server):
 
     Args:
         app: the application, made before the fork.
-        supervisor: the end of a pipe, over which PING and RELOAD arrive.
+        supervisor: the end of a pipe, over which PING, RELOAD and END arrive.
     """
 
     listens_while_loading = False
@@ -377,16 +377,22 @@ class WorkerServer(Server):
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
         self._ready = False
+        self._stopped = False
 
     def on_failed(self, reason: str) -> None:
         """Leave it to the lifespan, which fails and ends the process."""
         log.error(reason)
 
     def stop(self) -> None:
-        """Leave; a worker that has accepted nothing yet has nothing to finish."""
+        """Leave; a worker that has accepted nothing yet has nothing to finish.
+
+        A second call changes nothing: systemd sends SIGTERM to each process of a unit, and the supervisor then does.
+        """
         if not self.started:
             os._exit(0)
-        super().stop()
+        if not self._stopped:
+            self._stopped = True
+            super().stop()
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Stop only for the supervisor: Ctrl-C and a hang-up reach all processes of a terminal."""
@@ -404,7 +410,7 @@ class WorkerServer(Server):
     def on_sweep(self) -> None:
         """Publish the state of this worker to the others, and leave when the supervisor has died."""
         self._service.publish()
-        if os.getppid() != self._supervisor_pid and not self.should_exit:
+        if os.getppid() != self._supervisor_pid and not self._stopped:
             log.error("the parent process is gone")
             self.stop()
 
@@ -415,8 +421,11 @@ class WorkerServer(Server):
     def _hear(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             while self._supervisor.poll():
-                if self._supervisor.recv() == RELOAD:
+                message = self._supervisor.recv()
+                if message == RELOAD:
                     self._on_hangup()
+                elif message == END:
+                    super().stop()  # the second time, which does not wait for requests
                 else:
                     self._supervisor.send(self._condition)
         except (EOFError, OSError):

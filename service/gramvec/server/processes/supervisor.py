@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import signal
 import socket
 import sys
@@ -26,7 +25,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
 
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import PING, RELOAD, STOP_SIGNALS, Condition, settle
+from gramvec.server.processes.server import END, PING, RELOAD, STOP_SIGNALS, Condition, settle
 from gramvec.server.settings import Settings
 
 log = logging.getLogger("gramvec.server")
@@ -117,6 +116,16 @@ class Worker(Process):
         with suppress(OSError):
             self.parent_conn.send(RELOAD)
 
+    def terminate(self) -> None:
+        """Ask the worker to leave. Unlike uvicorn's, this keeps the pipe open, which `end` needs."""
+        if self.process.exitcode is None:
+            self.process.terminate()
+
+    def end(self) -> None:
+        """Ask the worker, which leaves, not to wait for its requests."""
+        with suppress(OSError):
+            self.parent_conn.send(END)
+
     @property
     def has_reloaded(self) -> bool:
         """Return True once the worker has done, or refused, what `reload` asked for."""
@@ -167,6 +176,8 @@ class Supervisor(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Take one step: kill workers that hang, replace those that have died, go on with a reload."""
+        if self.should_exit.is_set():
+            return
         for worker in self.processes:
             if worker.hear() > self._most_unanswered and worker.exitcode is None:
                 seconds = self._most_unanswered * TICK_SECONDS
@@ -199,7 +210,7 @@ class Supervisor(Multiprocess):
             elif STOP_SIGNALS & set(self.signal_queue):
                 self.signal_queue.clear()
                 for worker in left:
-                    os.kill(worker.pid or 0, signal.SIGTERM)
+                    worker.end()
 
     def handle_ttin(self) -> None:
         """Ignore the signal: the number of workers is a setting."""

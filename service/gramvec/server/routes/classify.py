@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.embed.vectors import Vectors
+from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
@@ -16,7 +17,6 @@ from gramvec.server.responses import Response, list_paths, to_json
 from gramvec.server.schemas import Direction, LenientBody, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import AttachedFile
-from gramvec.text.top_k import top_k_of_rows
 
 # Scores of one request, in 110 MB: 0.8 s of a core for vectors of 300 columns, 1.6 s for 1,024 columns.
 MAX_SCORES = 2_000_000

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MAX_PAIRS, TOP_K, explain
+from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
@@ -38,7 +39,6 @@ from gramvec.server.schemas import (
     Texts,
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES, NUMBER_BYTES, SCORE_BYTES
-from gramvec.text.top_k import top_k_of_rows
 
 # A matrix of more is computed in a thread.
 LOOP_SCORES = 8_192

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.reranking import rerank_scores
+from gramvec.lexical.top_k import top_k
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
@@ -30,7 +31,6 @@ from gramvec.server.schemas import (
 )
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 from gramvec.server.state.models import LoadedModel
-from gramvec.text.top_k import top_k
 
 T = TypeVar("T")
 

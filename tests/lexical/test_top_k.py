@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.text.top_k import top_k, top_k_of_rows
+from gramvec.lexical.top_k import top_k, top_k_of_rows
 
 SCORES = st.lists(st.integers(0, 6), max_size=30)
 
