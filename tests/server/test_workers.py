@@ -171,7 +171,7 @@ SUPERVISED = """
 import logging, os, signal, socket, sys, time
 from gramvec.errors import GramvecError
 from gramvec.server.processes.server import PING, Condition
-from gramvec.server.processes.supervisor import signals_blocked, supervise
+from gramvec.server.processes.supervisor import block_signals, supervise
 from gramvec.server.settings import settings_from
 logging.basicConfig()
 UP = Condition(True, 0, False)
@@ -187,7 +187,7 @@ def work(number, pipe, sockets):
     {work}
 settings = settings_from({{"workers": 2, "graceful_shutdown_seconds": 0, "worker_timeout_seconds": {timeout}}})
 try:
-    with signals_blocked():
+    with block_signals():
         supervise(work, settings, [socket.create_server(("127.0.0.1", 0))])
 except GramvecError as error:
     sys.exit(f"Error: {{error}}")

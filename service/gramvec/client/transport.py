@@ -60,7 +60,7 @@ class _Info(BaseModel):
     limits: ServiceLimits
 
 
-class Response(NamedTuple):
+class ServiceResponse(NamedTuple):
     """An HTTP response. Header names are in lower case."""
 
     status: int
@@ -117,7 +117,7 @@ class Transport:
 
     def post(
         self, path: str, body: bytes, *, first: int = 0, max_bytes: int = SMALL_ANSWER, same_model: bool = True
-    ) -> Response:
+    ) -> ServiceResponse:
         """Send a request and return its answer, which has status 200.
 
         Args:
@@ -256,7 +256,7 @@ class Transport:
         self._check_model(found[name].label)
         return found[name], info.limits
 
-    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> Response:
+    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
 
         Every request may be repeated: none changes anything on the service.
@@ -264,7 +264,7 @@ class Transport:
         pause, gives_up = FIRST_PAUSE, None
         while True:
             found = self._send_once(method, path, body, max_bytes)
-            if isinstance(found, Response) and found.status not in RETRIED:
+            if isinstance(found, ServiceResponse) and found.status not in RETRIED:
                 return found
             now = time.monotonic()
             gives_up = gives_up or now + self._patience
@@ -273,7 +273,7 @@ class Transport:
                 raise self._failure(found)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
-    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> Response | _NoAnswer:
+    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse | _NoAnswer:
         try:
             with self._http.stream(method, path, content=body) as response:
                 received = bytearray()
@@ -283,7 +283,7 @@ class Transport:
                             f"the service answered more than the {max_bytes} bytes that its answer can have"
                         )
                     received += part
-                return Response(response.status_code, response.headers, bytes(received))
+                return ServiceResponse(response.status_code, response.headers, bytes(received))
         except self._library.TransportError as error:
             final = (self._library.ReadTimeout, self._library.WriteTimeout, self._library.UnsupportedProtocol)
             return _NoAnswer(f"{type(error).__name__} {error}".strip(), retry=not isinstance(error, final))
@@ -295,7 +295,7 @@ class Transport:
                 "two models cannot be compared; make a new client, and embed again"
             )
 
-    def _failure(self, found: Response | _NoAnswer) -> ServiceError:
+    def _failure(self, found: ServiceResponse | _NoAnswer) -> ServiceError:
         if isinstance(found, _NoAnswer):
             return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
         sentence = f"{self.url}: {_sentence(found)}"
@@ -321,13 +321,13 @@ def _headers(api_key: str | None) -> dict[str, str]:
     return headers if api_key is None else {**headers, "authorization": f"Bearer {api_key}"}
 
 
-def _retry_after(found: Response | _NoAnswer) -> float | None:
+def _retry_after(found: ServiceResponse | _NoAnswer) -> float | None:
     """Return the seconds of Retry-After; its other form, a date, is ignored."""
-    given = found.headers.get("retry-after", "") if isinstance(found, Response) else ""
+    given = found.headers.get("retry-after", "") if isinstance(found, ServiceResponse) else ""
     return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
 
-def _sentence(reply: Response) -> str:
+def _sentence(reply: ServiceResponse) -> str:
     """Return the service's own error message."""
     try:
         message = orjson.loads(reply.body)["error"]
