@@ -93,7 +93,7 @@ def _widths(setting: Setting, model: str) -> Group:
     runtimes = {name: NativeRuntime(bundle, width=width) for width, name in WIDTHS.items()}
     blocks = setting.blocks()
     tasks = {
-        name: lambda one=one: [one.embed(bundle.memoised, block) for block in blocks] for name, one in runtimes.items()
+        name: lambda one=one: [one.embed(bundle.memoized, block) for block in blocks] for name, one in runtimes.items()
     }
     timings = interleaved(tasks, len(setting.texts), setting.rounds)
     return rates(f"loops in C, {model}: texts to sums, 512 a call, one thread", "texts", timings, WIDTHS[512])
@@ -103,15 +103,15 @@ def _float_widths(setting: Setting, kind: type[np.floating]) -> Group:
     """Measure the loop by hand for tables of floats, which is for AVX-512, against the plain one, over random rows."""
     bundle = open_bundle(setting.model)
     assert bundle.weights is not None
-    featurizer, rows = bundle.memoised, len(bundle.weights.table)
+    featurizer, rows = bundle.memoized, len(bundle.weights.table)
     table = np.random.default_rng(0).standard_normal((rows, FLOAT_COLUMNS), np.float32).astype(kind)
     sums = np.empty((len(setting.texts), FLOAT_COLUMNS), np.float32)
 
     def embed(width: int) -> Callable[[], object]:
         shape = (rows, FLOAT_COLUMNS, FLOAT_COLUMNS * table.itemsize, table.itemsize)
         loop = loops.Table(memoryview(table).cast("B"), *shape, None, None, 1.0, True, None, None, width)
-        memoised = featurizer.memo is not None
-        return lambda: [loop.embed(featurizer.loops, one, memoised, sums[: len(one)]) for one in setting.blocks()]
+        memoized = featurizer.memo is not None
+        return lambda: [loop.embed(featurizer.loops, one, memoized, sums[: len(one)]) for one in setting.blocks()]
 
     tasks = {WIDTHS[width]: embed(width) for width in (512, 0)}
     timings = interleaved(tasks, len(setting.texts), setting.rounds)

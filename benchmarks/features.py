@@ -13,9 +13,9 @@ from gramvec.text.memo import Memo
 def run(setting: Setting) -> Part:
     part, texts, blocks = Part(), setting.texts, setting.blocks()
     bundle = open_bundle(setting.model)
-    memo = bundle.memoised.memo
+    memo = bundle.memoized.memo
     each = bundle.featurizer
-    ways = {"numpy": Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=memo), "compiled": bundle.memoised}
+    ways = {"numpy": Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=memo), "compiled": bundle.memoized}
     if memo is not None:
         ways["compiled, every n-gram by itself"] = each
     tasks = {name: lambda way=way: [way(block) for block in blocks] for name, way in ways.items()}
@@ -29,7 +29,7 @@ def run(setting: Setting) -> Part:
     if memo is not None:
         longest = Featurizer(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
         rows.append(_rows("suffixes held by the longest", longest, texts))
-    rows.append(_rows("as served", bundle.memoised, texts))
+    rows.append(_rows("as served", bundle.memoized, texts))
     part.add("features_rows", Group("features: rows of the table summed", "rows a text", rows))
     return part
 

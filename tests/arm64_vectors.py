@@ -31,7 +31,7 @@ for folder in sorted(path.parent for path in MODELS.glob("*/manifest.json")):
     bundle = open_bundle(folder)
     texts = list(islice(sample_texts(bundle), TEXTS))
     say(folder.name, "unit", digest(gramvec.load(str(folder)).embed(texts)))
-    features = bundle.memoised(texts)
+    features = bundle.memoized(texts)
     say(folder.name, "features", digest(features.ids), digest(features.offsets))
     say(folder.name, "native", *(digest(NativeRuntime(bundle, width=width).run(features)) for width in (512, 256, 0)))
     graph = OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, cpu_graph=bundle.cpu_graph_path)

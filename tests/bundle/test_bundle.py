@@ -39,7 +39,7 @@ def test_shipped_bundles_open_and_pass_their_golden_texts(name: str) -> None:
 def test_numpy_makes_what_it_searches_when_it_is_first_asked() -> None:
     bundle = open_bundle(MODELS / "charagram-phrase")
     indexes = {"ngram_index", "word_index"}
-    assert bundle.memoised(["a fast car"]).counts.all()
+    assert bundle.memoized(["a fast car"]).counts.all()
     assert not indexes & vars(bundle.vocabulary).keys()
     Featurizer(bundle.spec, bundle.vocabulary, compiled=False)
     assert indexes <= vars(bundle.vocabulary).keys()

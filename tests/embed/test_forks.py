@@ -320,7 +320,7 @@ def test_what_cannot_go_on_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patch:
         patch.setattr(ort.CALLS, "usable", False)
         with pytest.raises(BackendError, match=r"forked while onnxruntime computed.*start processes with 'spawn'"):
-            onnx.embed(bundle.memoised, ["a"])
+            onnx.embed(bundle.memoized, ["a"])
         with pytest.raises(DeviceError, match="forked while onnxruntime computed"):
             gramvec.load(bundle.path, device="cpu", runtime="onnx")
     monkeypatch.setattr(cuda, "cuda_session", cpu_session)
@@ -331,10 +331,10 @@ def test_what_cannot_go_on_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch)
     def refuses() -> None:
         for runtime in (device, onnx):
             with pytest.raises(BackendError, match="a GPU cannot be used in a child of a fork; load it in the child"):
-                runtime.embed(bundle.memoised, ["a"])
+                runtime.embed(bundle.memoized, ["a"])
 
     in_child(refuses)
-    assert device.embed(bundle.memoised, ["a"]).vectors.any()
+    assert device.embed(bundle.memoized, ["a"]).vectors.any()
 
 
 @pytest.mark.parametrize("package", ["client", "embed", "explain", "lexical", "runtime", "search", "server/batching"])

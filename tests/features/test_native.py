@@ -66,7 +66,7 @@ def make(tmp_path: Path) -> Make:
 
 def spelt_out(bundle: Bundle) -> Featurizer:
     """What featurizes for the bundle's table without chunks and edges."""
-    if bundle.memoised.memo is None:
+    if bundle.memoized.memo is None:
         return bundle.featurizer
     return Featurizer(bundle.spec, bundle.vocabulary, memo=Memo.build([], bundle.vocabulary))
 
@@ -94,7 +94,7 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
     assert bundle.manifest.memo == (6 if pooling == "sum" else 0)
     native = NativeRuntime(bundle)
     onnx = OnnxRuntime(bundle.graph_path, 37, cpu_graph=bundle.cpu_graph_path)
-    for featurizer in (bundle.memoised, spelt_out(bundle)):
+    for featurizer in (bundle.memoized, spelt_out(bundle)):
         batch = featurizer(TEXTS)
         found = native.run(batch)
         assert found.dtype == np.float32
@@ -158,8 +158,8 @@ def test_texts_give_what_their_features_give(
 ) -> None:
     bundle = make(pooling, activation, bias, precision)
     native = NativeRuntime(bundle)
-    in_numpy = Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=bundle.memoised.memo)
-    for featurizer in (bundle.memoised, bundle.featurizer, in_numpy):
+    in_numpy = Featurizer(bundle.spec, bundle.vocabulary, compiled=False, memo=bundle.memoized.memo)
+    for featurizer in (bundle.memoized, bundle.featurizer, in_numpy):
         for texts in (TEXTS, TEXTS[::-1], ["the lazy dog"], [""], []):
             assert_alike(native, featurizer, texts)
 
@@ -172,7 +172,7 @@ def test_any_texts_give_what_their_features_give(shipped: tuple[NativeRuntime, F
 @pytest.fixture(scope="module")
 def shipped() -> tuple[NativeRuntime, Featurizer]:
     bundle = open_bundle(MODELS / "gramvec-en")
-    return NativeRuntime(bundle), bundle.memoised
+    return NativeRuntime(bundle), bundle.memoized
 
 
 def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[NativeRuntime, Featurizer]) -> None:
@@ -193,13 +193,13 @@ def test_what_is_no_text_is_refused_by_its_index(shipped: tuple[NativeRuntime, F
     assert refused.value.index == 1
 
 
-def test_a_memoised_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
+def test_a_memoized_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
     bundle = make()
     text = ["the quick brown fox, the"]
     spelt = spelt_out(bundle)(text)
-    assert bundle.memoised(text).counts[0] < spelt.counts[0] < bundle.featurizer(text).counts[0]
+    assert bundle.memoized(text).counts[0] < spelt.counts[0] < bundle.featurizer(text).counts[0]
     native = NativeRuntime(bundle)
-    assert np.allclose(native.run(bundle.memoised(text)), native.run(spelt), rtol=1e-5, atol=1e-5)
+    assert np.allclose(native.run(bundle.memoized(text)), native.run(spelt), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("row", [-1, 10_000_000])
@@ -242,7 +242,7 @@ def test_a_shipped_model_with_a_memo_opens_where_the_loops_were_not_built(monkey
     with_memo = gramvec.load("gramvec-en", device="cpu").embed(["the lazy dog"])
     monkeypatch.setattr("gramvec.native.loops", None)
     without = gramvec.load("gramvec-en", device="cpu")
-    assert (without.runtime, without.bundle.memoised.compiled, without.manifest.memo > 0) == ("onnx", False, True)
+    assert (without.runtime, without.bundle.memoized.compiled, without.manifest.memo > 0) == ("onnx", False, True)
     assert (without.embed(["the lazy dog"]) * with_memo).sum() > 0.999
 
 

@@ -109,12 +109,12 @@ def use(numbers: random.Random, bundle: Bundle) -> None:
     """What a service and a library do with a bundle: only sentences may come of it."""
     letters = "".join(map(chr, bundle.vocabulary.alphabet.tolist()))
     texts = mutate.texts(numbers, letters)
-    batch = bundle.memoised(texts)
+    batch = bundle.memoized(texts)
     assert np.all(batch.ids < bundle.manifest.table_rows)
     assert len(bundle.vocabulary.entries()) == bundle.manifest.rows
     try:
         runtime = NativeRuntime(bundle)
-        vectors = runtime.embed(bundle.memoised, texts).vectors
+        vectors = runtime.embed(bundle.memoized, texts).vectors
         assert vectors.shape == (len(texts), bundle.manifest.dimension)
         embedder = Embedder(bundle, runtime, space="semantic" if bundle.lexical is None else "both")
         with np.errstate(all="ignore"):

@@ -55,19 +55,19 @@ def one_round(numbers: random.Random, bases: Path, _: Path) -> None:
         )
         texts += mutate.texts(numbers, LETTERS) if numbers.random() < 0.5 else []
         numbers.shuffle(texts)
-        alone = np.concatenate([native.embed(bundle.memoised, [text]).vectors for text in texts])
-        assert native.embed(bundle.memoised, texts).vectors.tobytes() == alone.tobytes(), texts
-        counts = bundle.memoised(texts).counts
+        alone = np.concatenate([native.embed(bundle.memoized, [text]).vectors for text in texts])
+        assert native.embed(bundle.memoized, texts).vectors.tobytes() == alone.tobytes(), texts
+        counts = bundle.memoized(texts).counts
         for name, runtime in others.items():
-            runtime.embed(bundle.memoised, [numbers.choice(KNOWN)])  # what is left in memory
+            runtime.embed(bundle.memoized, [numbers.choice(KNOWN)])  # what is left in memory
             found: list[Floats] = []
             rest = list(texts)
             while rest:
                 most = numbers.choice([1, 2, 16, len(rest)])
-                found.append(runtime.embed(bundle.memoised, rest[:most]).vectors)
+                found.append(runtime.embed(bundle.memoized, rest[:most]).vectors)
                 del rest[:most]
             vectors = np.concatenate(found)
-            again = runtime.embed(bundle.memoised, texts).vectors
+            again = runtime.embed(bundle.memoized, texts).vectors
             assert again.tobytes() == vectors.tobytes(), (name, texts)
             assert vectors[counts == 0].tobytes() == alone[counts == 0].tobytes(), (name, texts)
             # Whole numbers above 2^24 are rounded by graphs that add floats: in texts of over a thousand rows.

@@ -42,7 +42,7 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     texts = mutate.texts(numbers, LETTERS)
     try:
         bundle = open_bundle(made)
-        batch = bundle.memoised(texts)
+        batch = bundle.memoized(texts)
     except (BundleError, InputError) as error:
         mutate.check_sentence(error)
         return

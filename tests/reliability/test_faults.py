@@ -77,7 +77,7 @@ class FaultyRuntime:
 @contextmanager
 def faulty(error: type[Exception], inner: str) -> Iterator[tuple[Embedder, FaultyRuntime]]:
     bundle = open_bundle(MODEL)
-    rows = set(bundle.memoised([POISON]).ids.tolist()) - set(bundle.memoised(["a fast car"]).ids.tolist())
+    rows = set(bundle.memoized([POISON]).ids.tolist()) - set(bundle.memoized(["a fast car"]).ids.tolist())
     assert rows
     runtime = FaultyRuntime(open_runtime(bundle, "cpu", inner), rows, error)  # type: ignore[arg-type]
     embedder = Embedder(bundle, runtime, threads=1)

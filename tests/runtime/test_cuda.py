@@ -108,15 +108,15 @@ def test_vectors_are_those_of_native_to_the_bit_alone_and_in_any_batch(
     both: Callable[[str], Both], name: str, real_texts: list[str]
 ) -> None:
     bundle, cuda, native = both(name)
-    expected = native.embed(bundle.memoised, real_texts)
-    found = cuda.embed(bundle.memoised, real_texts)
+    expected = native.embed(bundle.memoized, real_texts)
+    found = cuda.embed(bundle.memoized, real_texts)
     assert found.vectors.tobytes() == expected.vectors.tobytes()
     assert np.array_equal(found.counts, expected.counts)
     assert found.unknown == expected.unknown
     for text, vector in list(zip(real_texts, expected.vectors, strict=True))[::9]:
-        assert cuda.embed(bundle.memoised, [text]).vectors.tobytes() == vector.tobytes()
+        assert cuda.embed(bundle.memoized, [text]).vectors.tobytes() == vector.tobytes()
     order = np.random.default_rng(1).permutation(len(real_texts))
-    shuffled = cuda.embed(bundle.memoised, [real_texts[i] for i in order])
+    shuffled = cuda.embed(bundle.memoized, [real_texts[i] for i in order])
     assert shuffled.vectors.tobytes() == expected.vectors[order].tobytes()
 
 
@@ -124,9 +124,9 @@ def test_vectors_are_those_of_native_to_the_bit_alone_and_in_any_batch(
 def test_texts_without_features_alone_and_in_a_batch(both: Callable[[str], Both], name: str) -> None:
     bundle, cuda, native = both(name)
     for texts in ([""], ["\U0001f600"], ["", "\U0001f600"], ["\U0001f600", "", "a fast car", ""], [""] * 5_000):
-        cuda.embed(bundle.memoised, ["a fast car"])  # what another text leaves in memory
-        expected = native.embed(bundle.memoised, texts).vectors
-        assert cuda.embed(bundle.memoised, texts).vectors.tobytes() == expected.tobytes()
+        cuda.embed(bundle.memoized, ["a fast car"])  # what another text leaves in memory
+        expected = native.embed(bundle.memoized, texts).vectors
+        assert cuda.embed(bundle.memoized, texts).vectors.tobytes() == expected.tobytes()
 
 
 @of_every_model
@@ -134,7 +134,7 @@ def test_the_order_of_the_additions_does_not_show(
     both: Callable[[str], Both], name: str, real_texts: list[str]
 ) -> None:
     bundle, cuda, native = both(name)
-    batch = bundle.memoised(real_texts)
+    batch = bundle.memoized(real_texts)
     expected = native.run(batch).tobytes()
     random = np.random.default_rng(2)
     for _ in range(5):
@@ -171,7 +171,7 @@ def test_long_texts_are_cut_where_sums_would_round(both: Callable[[str], Both], 
 def test_the_graphs_own_vectors_are_native_to_the_bit(both: Callable[[str], Both], real_texts: list[str]) -> None:
     """The whole graph on the device, as another program would run it."""
     bundle, _, native = both("gramvec-en")
-    batch = bundle.memoised([text for text in real_texts if len(text) < 1_000])
+    batch = bundle.memoized([text for text in real_texts if len(text) < 1_000])
     session = cuda_session(import_onnxruntime(), bundle.graph_path)
     feed = {"ids": batch.ids, "segments": np.repeat(np.arange(len(batch)), batch.counts), "counts": batch.counts}
     vectors, sums = session.run(["vectors", "sums"], feed)
@@ -185,10 +185,10 @@ def test_a_dimension_that_is_no_multiple_of_anything(name: str) -> None:
     bundle = open_bundle(BUNDLES / name)
     texts = ["east north", "", "north " * 3_000, "west", "zzz"]
     cuda, native = CudaRuntime(bundle), NativeRuntime(bundle)
-    found = cuda.embed(bundle.memoised, texts).vectors
-    assert found.tobytes() == native.embed(bundle.memoised, texts).vectors.tobytes()
-    assert cuda.embed(bundle.memoised, []).vectors.shape == (0, 37)
-    assert cuda.embed(bundle.memoised, ["", "zzz"]).vectors.tobytes() == found[[1, 1]].tobytes()
+    found = cuda.embed(bundle.memoized, texts).vectors
+    assert found.tobytes() == native.embed(bundle.memoized, texts).vectors.tobytes()
+    assert cuda.embed(bundle.memoized, []).vectors.shape == (0, 37)
+    assert cuda.embed(bundle.memoized, ["", "zzz"]).vectors.tobytes() == found[[1, 1]].tobytes()
 
 
 # ---- Where, and what is copied ----
@@ -203,7 +203,7 @@ def test_only_shapes_are_computed_on_the_cpu(
     options = onnxruntime.SessionOptions()
     options.enable_profiling = True
     session = onnxruntime.InferenceSession(str(bundle.graph_path), options, providers=[CUDA, CPU])
-    batch = bundle.memoised(["a fast car", "ripe bananas"])
+    batch = bundle.memoized(["a fast car", "ripe bananas"])
     session.run(None, {"ids": batch.ids, "segments": np.repeat(np.arange(2), batch.counts), "counts": batch.counts})
     events = json.loads(Path(session.end_profiling()).read_text())
     ran = {
@@ -225,7 +225,7 @@ def test_each_array_is_copied_once_from_and_to_memory_that_the_device_reads(
     both: Callable[[str], Both], name: str
 ) -> None:
     bundle, cuda, _ = both(name)
-    batch = bundle.memoised(["a fast car", "ripe bananas", ""] * 50)
+    batch = bundle.memoized(["a fast car", "ripe bananas", ""] * 50)
     cuda.run(batch)
     with traced() as lines:
         cuda.run(batch)
@@ -306,11 +306,11 @@ def test_sums_that_depend_on_their_order_are_refused(precision: str, caplog: pyt
 
 def test_several_threads_at_once(both: Callable[[str], Both], real_texts: list[str]) -> None:
     bundle, cuda, native = both("gramvec-en")
-    expected = native.embed(bundle.memoised, real_texts).vectors
+    expected = native.embed(bundle.memoized, real_texts).vectors
 
     def some(seed: int) -> bool:
         chosen = np.random.default_rng(seed).permutation(len(real_texts))[: 1 + seed % 50]
-        found = cuda.embed(bundle.memoised, [real_texts[i] for i in chosen]).vectors
+        found = cuda.embed(bundle.memoized, [real_texts[i] for i in chosen]).vectors
         return found.tobytes() == expected[chosen].tobytes()
 
     with ThreadPoolExecutor(8) as pool:

@@ -152,23 +152,23 @@ def test_more_rows_than_a_call_may_have_would_lose_numbers() -> None:
 def test_it_gives_runtime_natives_bytes(make: Make, changes: dict[str, Any]) -> None:
     bundle = make(**changes)
     device, native = CudaRuntime(bundle), NativeRuntime(bundle)
-    expected = native.embed(bundle.memoised, TEXTS)
-    found = device.embed(bundle.memoised, TEXTS)
+    expected = native.embed(bundle.memoized, TEXTS)
+    found = device.embed(bundle.memoized, TEXTS)
     assert found.vectors.tobytes() == expected.vectors.tobytes()
     assert np.array_equal(found.counts, expected.counts)
     for text, vector in zip(TEXTS, expected.vectors, strict=True):
-        assert device.embed(bundle.memoised, [text]).vectors.tobytes() == vector.tobytes()
-    assert device.embed(bundle.memoised, []).vectors.shape == (0, 37)
+        assert device.embed(bundle.memoized, [text]).vectors.tobytes() == vector.tobytes()
+    assert device.embed(bundle.memoized, []).vectors.shape == (0, 37)
     device.close()
     with pytest.raises(BackendError, match="closed"):
-        device.embed(bundle.memoised, ["east"])
+        device.embed(bundle.memoized, ["east"])
 
 
 @pytest.mark.parametrize(("rows", "texts"), [(7, 4_096), (10_000, 3), (1, 1), (50, 2)])
 @pytest.mark.usefixtures("on_a_cpu")
 def test_calls_are_cut_by_rows_and_by_texts(make: Make, monkeypatch: pytest.MonkeyPatch, rows: int, texts: int) -> None:
     bundle = make()
-    expected = NativeRuntime(bundle).embed(bundle.memoised, TEXTS).vectors
+    expected = NativeRuntime(bundle).embed(bundle.memoized, TEXTS).vectors
     monkeypatch.setattr(cuda, "MAX_TEXTS", texts)
     monkeypatch.setattr(cuda, "rows_a_call", lambda _: rows)
     calls: list[tuple[int, int]] = []
@@ -179,27 +179,27 @@ def test_calls_are_cut_by_rows_and_by_texts(make: Make, monkeypatch: pytest.Monk
         return run(self, session, ids, counts)
 
     monkeypatch.setattr(cuda._Lane, "run", watched)
-    assert CudaRuntime(bundle).embed(bundle.memoised, TEXTS).vectors.tobytes() == expected.tobytes()
+    assert CudaRuntime(bundle).embed(bundle.memoized, TEXTS).vectors.tobytes() == expected.tobytes()
     assert max(called for called, _ in calls) <= rows
     assert max(called for _, called in calls) <= texts
-    assert sum(called for called, _ in calls) == bundle.memoised(TEXTS).counts.sum()
+    assert sum(called for called, _ in calls) == bundle.memoized(TEXTS).counts.sum()
 
 
 @pytest.mark.usefixtures("on_a_cpu")
 def test_shipped_models_in_several_threads(real_texts: list[str]) -> None:
     bundle = open_bundle(MODELS / "charagram-phrase")
     device = CudaRuntime(bundle)
-    expected = NativeRuntime(bundle).embed(bundle.memoised, real_texts).vectors
+    expected = NativeRuntime(bundle).embed(bundle.memoized, real_texts).vectors
 
     def some(seed: int) -> bool:
         chosen = np.random.default_rng(seed).permutation(len(real_texts))[: 1 + seed % 30]
-        found = device.embed(bundle.memoised, [real_texts[i] for i in chosen]).vectors
+        found = device.embed(bundle.memoized, [real_texts[i] for i in chosen]).vectors
         return found.tobytes() == expected[chosen].tobytes()
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(some, range(40)))
     random = np.random.default_rng(1)
-    batch = bundle.memoised(real_texts)
+    batch = bundle.memoized(real_texts)
     shuffled = batch_of(*(random.permutation(batch.part(i, i + 1).ids) for i in range(len(batch))))
     assert device.run(shuffled).tobytes() == expected.tobytes()
 

@@ -77,19 +77,19 @@ def test_they_have_the_bytes_of_the_native_loops(
 ) -> None:
     bundle, runtimes = opened[name]
     native = runtimes["native"]
-    alone = [native.embed(bundle.memoised, [text]) for text in texts]
+    alone = [native.embed(bundle.memoized, [text]) for text in texts]
     nothing = vector_of_no_rows(bundle)
     assert nothing is not None
     order = data.draw(st.permutations(range(len(texts))))
     for key, runtime in runtimes.items():
-        runtime.embed(bundle.memoised, KNOWN)  # what another client's texts leave in memory
-        found = runtime.embed(bundle.memoised, [texts[i] for i in order])
+        runtime.embed(bundle.memoized, KNOWN)  # what another client's texts leave in memory
+        found = runtime.embed(bundle.memoized, [texts[i] for i in order])
         for place, i in enumerate(order):
             expected, own = alone[i].vectors[0], found.vectors[place]
             if found.counts[place] == 0:
                 assert own.tobytes() == expected.tobytes() == nothing.tobytes(), (key, texts[i])
             np.testing.assert_allclose(own, expected, rtol=1e-5, atol=1e-5)
-        one = runtime.embed(bundle.memoised, [texts[0]]).vectors
+        one = runtime.embed(bundle.memoized, [texts[0]]).vectors
         assert one.tobytes() == found.vectors[order.index(0)].tobytes(), key
 
 
@@ -101,7 +101,7 @@ def test_zeros_or_the_activated_bias_by_hand(opened: Opened, name: str) -> None:
     expected = np.zeros(d, np.float32) if weights.bias is None else weights.bias
     expected = np.tanh(expected) if bundle.manifest.graph.activation == "tanh" else expected
     for runtime in runtimes.values():
-        assert runtime.embed(bundle.memoised, ["", ""]).vectors.tobytes() == np.tile(expected, (2, 1)).tobytes()
+        assert runtime.embed(bundle.memoized, ["", ""]).vectors.tobytes() == np.tile(expected, (2, 1)).tobytes()
 
 
 @pytest.mark.parametrize("key", ["onnx", "onnx, the whole graph"])
@@ -111,13 +111,13 @@ def test_no_call_has_no_ids(opened: Opened, key: str, monkeypatch: pytest.Monkey
     call = runtime._call  # type: ignore[attr-defined]
     monkeypatch.setattr(runtime, "_call", lambda part: (calls.append(part.counts.tolist()), call(part))[1])
     for texts in ([""], ["", ""], [""] * 40 + ["vehicles"] + [""] * 40, ["vehicles", ""], []):
-        assert len(runtime.embed(bundle.memoised, texts).vectors) == len(texts)
+        assert len(runtime.embed(bundle.memoized, texts).vectors) == len(texts)
     assert len(calls) == 2
     assert all(min(one) > 0 for one in calls)
     monkeypatch.setattr(runtime, "_of_no_rows", None)  # as of models that are more than a sum: the graph is asked
-    assert not runtime.embed(bundle.memoised, [""]).vectors.any()
+    assert not runtime.embed(bundle.memoized, [""]).vectors.any()
     assert calls[2:] == [[0, 1]]
-    assert not runtime.embed(bundle.memoised, [""]).vectors.any()
+    assert not runtime.embed(bundle.memoized, [""]).vectors.any()
     assert len(calls) == 3
 
 
@@ -126,7 +126,7 @@ def test_a_closed_runtime_has_no_vector_of_nothing_either() -> None:
     runtime = OnnxRuntime.of(bundle)
     runtime.close()
     with pytest.raises(BackendError, match="closed"):
-        runtime.embed(bundle.memoised, [""])
+        runtime.embed(bundle.memoized, [""])
 
 
 def test_a_runtime_that_answers_what_was_in_memory_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_vectors_of_another_shape_are_an_error(opened: Opened, monkeypatch: pyte
 
     monkeypatch.setattr(runtime, "_session", Shorter())
     with pytest.raises(BackendError, match=r"the graph has vectors of shape \[1, 300\] for 2 texts and 300"):
-        runtime.embed(bundle.memoised, ["vehicles", "x"])
+        runtime.embed(bundle.memoized, ["vehicles", "x"])
 
 
 def test_operators_that_leave_their_output_unwritten_are_those_that_are_guarded() -> None:

@@ -30,13 +30,13 @@ SPECS = {
 
 
 @pytest.fixture(scope="module", params=SPECS)
-def memoised(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, list[Entry], list[str]]:
+def memoized(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, list[Entry], list[str]]:
     """Compiled and in numpy, the vocabulary's entries, and the memo's."""
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     known = set("".join(entry.text for entry in vocabulary.entries()))
     chunks = {chunk for text in CORPUS for chunk in reference.normalized(text, spec.lowercase).split()}
-    # Every second one, so that memoised chunks stand beside others, and one of a single letter.
+    # Every second one, so that memoized chunks stand beside others, and one of a single letter.
     kept = [*sorted(chunk for chunk in chunks if set(chunk) <= known)[::2], "q"]
     reach = longest_reach(spec.orders, vocabulary.bits)
     texts = [reference.normalized(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
@@ -54,9 +54,9 @@ def memoised(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, li
 @example(texts=CORPUS)
 @example(texts=[" ".join(CORPUS), "q q  q\tq", "qq q.", "the the THE the,"])
 def test_rows_expand_to_the_same_multiset(
-    memoised: tuple[Featurizer, Featurizer, list[Entry], list[str]], texts: list[str]
+    memoized: tuple[Featurizer, Featurizer, list[Entry], list[str]], texts: list[str]
 ) -> None:
-    compiled, plain, entries, repeated = memoised
+    compiled, plain, entries, repeated = memoized
     spec = compiled.spec
     ngrams = {entry.text: row for row, entry in enumerate(entries) if entry.kind == "ngram"}
 

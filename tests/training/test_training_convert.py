@@ -54,7 +54,7 @@ def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_text
     assert "500 of the memo, float16" in result.output
     before, after = gramvec.load("charagram-phrase"), gramvec.load(tmp_path / "c")
     assert (after.name, after.manifest.memo) == ("mine", 500)
-    assert after.bundle.memoised(real_texts).counts.sum() < 0.8 * after.bundle.featurizer(real_texts).counts.sum()
+    assert after.bundle.memoized(real_texts).counts.sum() < 0.8 * after.bundle.featurizer(real_texts).counts.sum()
     cosines = (before.embed(real_texts) * after.embed(real_texts)).sum(axis=1)
     assert np.sort(cosines)[1] > 0.999  # the last text is all others in one, where tanh is all but a sign
     assert cosines.min() > 0.99
@@ -136,6 +136,6 @@ def test_the_memo_of_a_run_is_cut_from_its_own_texts(tmp_path: Path) -> None:
     call("fit", "--pairs", pairs, "--out", tmp_path / "run", "--epochs", 1, "--export", tmp_path / "bundle")
     embedder = gramvec.load(tmp_path / "bundle")
     assert embedder.manifest.memo > 3
-    batch = embedder.bundle.memoised(["the quick fox"])
+    batch = embedder.bundle.memoized(["the quick fox"])
     assert batch.counts.tolist() == [(batch.ids >= embedder.manifest.rows).sum()] == [5]  # three chunks, two edges
     assert np.isfinite(embedder.embed(["the quick fox"])).all()

@@ -75,15 +75,15 @@ class Bundle:
         path: Path,
         manifest: Manifest,
         digest: str,
-        memoised: Featurizer,
+        memoized: Featurizer,
         weights: MappedWeights | None,
         lexical: LexicalSketch | None = None,
     ) -> None:
         self.path = path
         self.manifest = manifest
         self.digest = digest
-        self.memoised = memoised  # fewer rows of the same sum, where the bundle has a memo
-        self.featurizer = memoised.without_memo()  # every n-gram and word by itself
+        self.memoized = memoized  # fewer rows of the same sum, where the bundle has a memo
+        self.featurizer = memoized.without_memo()  # every n-gram and word by itself
         self.weights = weights  # None where the manifest does not say where they lie
         self.lexical = lexical  # None where a text has no columns beside the graph's
 
@@ -127,14 +127,14 @@ def open_bundle(name_or_path: str | os.PathLike[str], *, compiled: bool | None =
         raise BundleError(f"{path / MANIFEST}: {error}") from error
     if spec.digest != manifest.features_digest:
         raise BundleError(f"{path / MANIFEST}: features and features_digest disagree; export the model again")
-    memoised: Featurizer
+    memoized: Featurizer
     if isinstance(spec, TokenSpec):
         tokens = TokenVocabulary(path / TOKENIZER, files.contents[TOKENIZER], manifest.rows)
         _check_counts(path / TOKENIZER, manifest, tokens)
-        memoised = TokenFeaturizer(spec, tokens)
+        memoized = TokenFeaturizer(spec, tokens)
     else:
-        memoised = _features(path, manifest, files, spec, compiled)
-    bundle = Bundle(path, manifest, digest, memoised, weights, _lexical(path, manifest, files, spec))
+        memoized = _features(path, manifest, files, spec, compiled)
+    bundle = Bundle(path, manifest, digest, memoized, weights, _lexical(path, manifest, files, spec))
     _check_golden_ids(path, manifest, bundle.featurizer)
     return bundle
 
@@ -218,10 +218,10 @@ def stage_folder(path: Path) -> Iterator[Path]:
 
 
 def make_golden(
-    run: Callable[[FeatureBatch], Floats], featurizer: Featurizer, memoised: Featurizer, texts: Sequence[str]
+    run: Callable[[FeatureBatch], Floats], featurizer: Featurizer, memoized: Featurizer, texts: Sequence[str]
 ) -> list[Golden]:
     """Return golden texts: each with the rows of its features and the vector that a runtime's `run` computes."""
-    batch, vectors = featurizer(texts), run(memoised(texts))
+    batch, vectors = featurizer(texts), run(memoized(texts))
     rows = np.split(batch.ids, batch.offsets[1:-1])
     return [
         Golden(text=text, ids=ids.tolist(), vector=vector.tolist())

@@ -42,7 +42,7 @@ INPUTS_IN_ORDER = ("ids", "offsets")
 # Operators that may have only constants as inputs.
 FOLDED = frozenset({"Add", "Cast", "Constant", "Div", "Identity", "Mul", "Neg", "Reciprocal", "Round", "Sqrt", "Sub"})
 DOMAINS = ("", "ai.onnx")
-# Those of opset 18 that gramvec_training writes and later ones, whose operators have no graphs inside either.
+# Opset 18, which gramvec_training writes, and later opsets, whose operators have no graphs inside either.
 OPSETS = range(13, 64)
 
 MAX_NODES, MAX_TENSORS, MAX_OUTPUTS, MAX_FIELDS = 1_024, 1_024, 4, 30_000
@@ -58,7 +58,7 @@ _MINUS_ONE = b"\xff" * 8  # of int64
 FieldValue = int | memoryview
 Fields = dict[str, list[FieldValue]]
 
-# Of each message the fields that it may have; those with "*" more than once.
+# The fields that each message may have; those with "*" may occur more than once.
 _MODEL = {
     1: "ir_version", 2: "producer_name", 3: "producer_version", 4: "domain", 5: "model_version", 6: "doc_string",
     7: "graph", 8: "opset_import*", 14: "metadata_props*",
@@ -100,7 +100,7 @@ class _Graph:
         in_order = manifest.graph.composition == "sequence"
         self._operators = OPERATORS_IN_ORDER if in_order else OPERATORS
         names: tuple[str, ...] = INPUTS_IN_ORDER if in_order else INPUTS
-        # Of each its type and extents, None for one that a call gives.
+        # Type and extents of each; None for an extent that a call gives.
         self._inputs: dict[str, tuple[int, list[int | None]]] = {
             name: (_INT32 if name == "ids" else _INT64, [None]) for name in names
         }

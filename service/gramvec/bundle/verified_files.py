@@ -34,8 +34,8 @@ from gramvec.bundle.manifest import (
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.errors import BundleError
 
-# What is held in memory as a whole, and how large it may be. A graph of bags of rows has 4 KB, or a byte a row; weights
-# lie apart. Of the tables 10 million n-grams take 0.2 GB.
+# Files that are held in memory as a whole, and their largest sizes. A graph of bags of rows has 4 KB, or a byte a row;
+# weights lie apart. 10 million n-grams take 0.2 GB of a table.
 MAX_BYTES_IN_MEMORY = {VOCABULARY: 2**30, MEMO: 2**30, LEXICAL: 2**20, TOKENIZER: 2**26}
 MAX_BYTES_IN_MEMORY |= dict.fromkeys((GRAPH, CPU_GRAPH), 2**26)
 REMEDY = "copy or export the model again"

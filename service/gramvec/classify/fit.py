@@ -41,7 +41,7 @@ MAX_OF_A_PART, MIN_OF_A_PART, MAX_WEIGHTS = 50_000, 2_000, 16_000_000
 # Chosen on data/dev (benchmarks/classify.py): 3 to 30 and 0.3 to 3 differ by less than the seeds do.
 STRENGTH, STRENGTH_OF_NGRAMS = 10.0, 1.0  # C
 PRIOR = 0.2
-# Of n-grams beside vectors, for few texts; PRIOR_OF_SCALE nats times the square of log(scale / SCALE) are its cost.
+# Scale of n-grams beside vectors, for few texts; its cost is PRIOR_OF_SCALE nats times log(scale / SCALE) squared.
 SCALES, SCALE, PRIOR_OF_SCALE = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0), 0.5, 2.0
 # The mean score of "none of them" on texts held out, which all have a label. Chosen on texts of labels left out (three
 # rotations of HWU64 but the benchmark's, three of SNIPS; all texts and 20 of each label), with a calibration error of

@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec.report import LearningPoint
 from gramvec.text.arrays import Floats, Int64s
 
-# Of the texts that are learned from; the heads of these take less time together than the head that is written.
+# Shares of the training texts; together their heads take less time than the head that is written.
 SHARES = (0.25, 0.5, 1.0)
 # A fifth is left out, of at most this many texts that are drawn.
 PARTS = 5

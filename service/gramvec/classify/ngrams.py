@@ -93,7 +93,7 @@ class NgramColumns:
         keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
         for first, last in blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS):
             found = features(texts[first:last])
-            # Of each text a feature counts once.
+            # A feature counts once in each text.
             pairs, _ = _count_sorted(np.sort(found.key << 32 | found.text))
             new, of_new = _count_sorted(pairs >> 32)
             keys, places = np.unique(np.concatenate([keys, new]), return_inverse=True)

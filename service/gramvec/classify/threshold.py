@@ -8,7 +8,7 @@ from gramvec.classify.targets import Targets
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 LOST = 0.01  # of the right answers, those that may fall below the threshold
-# What is aimed at: of splits of four sets' training texts the worst mean is 0.5 % then, and 1.6 % at LOST itself.
+# The aim: with it the worst mean over splits of four sets' training texts is 0.5 %, and 1.6 % with LOST itself.
 AIM = LOST / 2
 LOST_OF_A_LABEL = 0.05  # of a label's right answers
 

@@ -191,7 +191,7 @@ class Embedder(SentenceEncoder):
         return self._runtime.run(batch)
 
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
-        sums = self._runtime.embed(self.bundle.memoised, texts)
+        sums = self._runtime.embed(self.bundle.memoized, texts)
         if self.lexical is None:
             return RawEmbeddings.of(*sums)
         vectors, ngrams = self._with_lexical(texts, sums.vectors)
@@ -199,7 +199,7 @@ class Embedder(SentenceEncoder):
         return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
-        sums = self._runtime.embed(self.bundle.memoised, texts).vectors
+        sums = self._runtime.embed(self.bundle.memoized, texts).vectors
         return sums if self.lexical is None else self._with_lexical(texts, sums)[0]
 
     def _with_lexical(self, texts: Sequence[str], sums: Vectors) -> tuple[Vectors, NDArray[np.int64]]:

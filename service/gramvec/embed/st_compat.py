@@ -1,4 +1,4 @@
-"""sentence-transformers' words for what an Embedder does, so that programs written for it go on."""
+"""The methods of sentence-transformers over an Embedder, so that code written for it keeps working."""
 
 from __future__ import annotations
 

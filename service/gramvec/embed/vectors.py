@@ -17,7 +17,7 @@ from gramvec.errors import InputError
 
 Vectors = NDArray[np.float32]
 
-# Of the square of a length: beyond these a float32 loses squares that matter, and doubles are taken. As in sum.h.
+# Bounds of a squared length: beyond them float32 loses squares that matter, so doubles are used. As in sum.h.
 MIN_SQUARE, MAX_SQUARE = np.float32(1e-24), np.float32(1e36)
 
 
@@ -158,7 +158,7 @@ OF_UNIT_VECTORS = ("int8", "uint8")
 
 
 def check_precision(precision: VectorPrecision | None, *, normalize: bool) -> None:
-    """Raise InputError for a precision that there is not, and one that has no meaning for vectors of any length."""
+    """Raise InputError if the precision is unknown, or needs unit vectors and `normalize` is False."""
     if precision is not None and precision not in PRECISIONS:
         raise InputError(f"precision: must be one of {', '.join(PRECISIONS)}, got {precision!r}", field="precision")
     if precision in OF_UNIT_VECTORS and not normalize:

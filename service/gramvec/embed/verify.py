@@ -62,7 +62,7 @@ def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
     found = Comparison(name, f"{other.name} on {other.device}")
     remaining = iter(texts)
     while block := _prepare(embedder, list(islice(remaining, BLOCK)), found.texts):
-        apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoised, block).vectors)
+        apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoized, block).vectors)
         worst = int(apart.argmax())
         found = found._replace(texts=found.texts + len(block))
         if not found.text or apart[worst] > found.largest:
@@ -99,8 +99,8 @@ def sample_texts(bundle: Bundle) -> Iterator[str]:
     """
     chosen = random.Random(0)
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
-    if bundle.memoised.memo is not None:
-        known += bundle.memoised.memo.decode(bundle.vocabulary)[0]
+    if bundle.memoized.memo is not None:
+        known += bundle.memoized.memo.decode(bundle.vocabulary)[0]
     golden = [text.text for text in bundle.manifest.golden]
     yield from golden
     for _ in range(SAMPLE - len(golden)):

@@ -33,7 +33,7 @@ class Weights:
             raise BundleError(f"{bundle.path}: does not say where its table lies; export the model again")
         self._table, self._scales = mapped.table, mapped.scales
         self._columns = np.ones(d, np.float32) if mapped.columns is None else mapped.columns
-        self._vocabulary = None if bundle.memoised.memo is None else bundle.vocabulary
+        self._vocabulary = None if bundle.memoized.memo is None else bundle.vocabulary
         self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
 
     def rows(self, ids: NDArray[np.integer[Any]]) -> Floats:

@@ -91,10 +91,10 @@ class Featurizer:
 def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
     # An edge's row holds all that crosses a space, which reaches as far as the longest n-gram.
     reaches = (0, spec.orders[-1] - 2) if spec.orders else (0,)
-    return can_be_memoised(spec) and memo.first_row == len(vocabulary) and memo.reach in reaches
+    return can_be_memoized(spec) and memo.first_row == len(vocabulary) and memo.reach in reaches
 
 
-def can_be_memoised(spec: FeatureSpec) -> bool:
+def can_be_memoized(spec: FeatureSpec) -> bool:
     """Return True if chunks can have memoized sums: n-grams of one character would count a space for both its sides."""
     return bool(spec.orders) and spec.orders[0] > 1
 

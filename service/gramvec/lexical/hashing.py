@@ -21,7 +21,7 @@ from gramvec.text.characters import CODE_POINTS, SPACE, CharacterTable, class_ra
 from gramvec.text.folding import fold_texts
 from gramvec.text.inputs import CodePoints, code_points
 
-# Of 500,000 different features 3 % share their column with another.
+# With 500,000 different features 3 % share their column with another.
 COLUMN_BITS = 24
 COLUMNS = 1 << COLUMN_BITS
 PRIME = 0x9E3779B97F4A7C15

@@ -23,7 +23,7 @@ from gramvec.text.folding import fold_letters, readings, second_reading
 from gramvec.text.scripts import UNSPACED, are_unspaced, close_gaps, is_unspaced, words_and_runs
 
 ORDER, TRIGRAM = 4, 3
-# Of a run of a script without spaces.
+# Orders of n-grams in a run of a script without spaces.
 ORDERS_UNSPACED = (1, 2, ORDER)
 EDGE = "\x1f"
 K1, B = 1.2, 0.75
@@ -185,7 +185,7 @@ def _count_shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
     lengths, keys, counts = [], [], []
     for first, edged in _slabs(texts):
         starts = np.cumsum([0, *map(len, edged[:-1])])
-        # Of a word of one character the n-gram is shorter: more edges at the end make place for the last one.
+        # A word of one character has a shorter n-gram: more edges at the end make room for the last one.
         read = np.frombuffer(("".join(edged) + 2 * EDGE).encode("utf-32-le", "surrogatepass"), np.uint32)
         length = np.zeros(len(edged), np.int64)
         slab: list[NDArray[np.int64]] = []
@@ -216,7 +216,7 @@ def _windows(read: NDArray[np.uint32]) -> Iterator[tuple[NDArray[np.uint32], NDA
         yield windows, within
         return
     unspaced = are_unspaced(windows)
-    # Of a run there are no n-grams with an edge, and others.
+    # A run without spaces has other n-grams, without edges.
     yield windows, within & (unspaced[:, :1] == unspaced).all(axis=1)
     for n in ORDERS_UNSPACED[-2::-1]:
         windows[:, n:] = 0

@@ -67,7 +67,7 @@ class LexicalSketch:
     weights: what n-grams weigh. orders: of the n-grams, ascending, 1 to 6. columns: 8 to 1,024, a power of 2.
     scale: how long a sketch is, beside a vector of length 1, whose n-grams differ and all weigh 1.
     read: what puts a text into form C, see FeatureSpec.
-    Raises InputError for orders, columns and a scale that cannot be.
+    Raises InputError for invalid orders, columns or scale.
     """
 
     def __init__(

@@ -115,7 +115,7 @@ def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmb
 
 def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: float) -> NDArray[np.float32]:
     """Return the weight, float32, of each feature that `held` of `number` texts hold."""
-    # Of each number that occurs, once: as wide as the columns, in doubles, it would be 300 MB and a second.
+    # Computed once for each different number: for all columns it would take 300 MB of doubles and a second.
     counts = np.arange(int(held.max(initial=0)) + 1)
     weights = inverse_frequency(number, counts) if weighting == "idf" else a / (a + counts / max(number, 1))
     found: NDArray[np.float32] = weights.astype(np.float32)[held]

@@ -64,7 +64,7 @@ class NgramWeights:
     def shares(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return which share of the texts holds each n-gram, 0 to 1, by its weight: what `of_texts` began with.
 
-        It is at most 1/510 of SIF_A off for a rare n-gram, and that of the commonest n-gram that shares its place.
+        It is at most 1/510 of SIF_A off for a rare n-gram, and is that of the most frequent n-gram in the same column.
         """
         return np.minimum(SIF_A * (FULL_WEIGHT / self.of(hashes) - 1), 1)
 

@@ -1,4 +1,4 @@
-/* Texts -> rows of the model's table: characters, n-grams, words, memoised chunks and edges.
+/* Texts -> rows of the model's table: characters, n-grams, words, memoized chunks and edges.
  *
  * The rules are those of features/numpy_reference.py, text/suffixes.py and text/memo.py; tests compare all passes with a slow
  * reference. Nothing here knows of Python: the caller holds the texts, and may let go of the interpreter's lock.
@@ -23,7 +23,7 @@ enum { LONGEST_TEXT = 1 << 28 };
  * collide, in a table half full, it is 60. */
 enum { LONGEST_SEARCH = 512 };
 static const uint64_t MULTIPLIER = 0x9E3779B97F4A7C15u;
-/* Of words, whose hashes are not those of text/hashing.py: they take four ids at once. */
+/* Constants of word hashes, which differ from those of text/hashing.py: they take four ids at once. */
 static const uint64_t WORD_SEED = 0xCBF29CE484222325u, WORD_PRIME = 0xFF51AFD7ED558CCDu;
 
 /* Key and row side by side: a look-up waits for one cache line, not for two. */

@@ -245,7 +245,7 @@ static int has_surrogate(PyObject *text) {
     return found != 0;
 }
 
-/* Of a call, and of texts in it: the sizes of their rows in bytes stay below 2^63. */
+/* Limit of the characters of a call and of its texts: the sizes of their rows in bytes stay below 2^63. */
 #define MAX_CHARACTERS (PY_SSIZE_T_MAX >> 8)
 
 /* Own each text, composed; describe it for the loops. Returns the characters of all, -1 with an exception set. */

@@ -105,7 +105,7 @@ def _check_golden(bundle: Bundle, runtime: Runtime) -> Runtime:
     """
     try:
         difference = golden_difference(bundle, runtime)
-        without_memo = bundle.manifest.memo and not bundle.memoised.compiled
+        without_memo = bundle.manifest.memo and not bundle.memoized.compiled
         if difference <= (AGREEMENT_WITHOUT_MEMO if without_memo else AGREEMENT):
             return runtime
         why = f"have other vectors than when the bundle was made, by {difference:.1e}"
@@ -129,7 +129,7 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
     """
     golden = bundle.manifest.golden
     expected = np.array([text.vector for text in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
-    found = runtime.embed(bundle.memoised, [text.text for text in golden]).vectors
+    found = runtime.embed(bundle.memoized, [text.text for text in golden]).vectors
     longest = golden[int(np.linalg.norm(expected, axis=1).argmax())].text if golden else "x"
     without = _difference_without_features(bundle, runtime, longest)
     return max(float(differences(found, expected).max(initial=0.0)), without)
@@ -142,9 +142,9 @@ def _difference_without_features(bundle: Bundle, runtime: Runtime, before: str) 
     """
     single = []
     for text in WITHOUT_FEATURES:
-        runtime.embed(bundle.memoised, [before])
-        single.append(runtime.embed(bundle.memoised, [text]).vectors)
-    together = runtime.embed(bundle.memoised, WITHOUT_FEATURES)
+        runtime.embed(bundle.memoized, [before])
+        single.append(runtime.embed(bundle.memoized, [text]).vectors)
+    together = runtime.embed(bundle.memoized, WITHOUT_FEATURES)
     expected, of_no_rows = together.vectors.copy(), vector_of_no_rows(bundle)
     if of_no_rows is not None:
         expected[together.counts == 0] = of_no_rows

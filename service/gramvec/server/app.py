@@ -38,7 +38,7 @@ from gramvec.server.state.models import check_aliases, check_names, open_attache
 from gramvec.server.state.service import PROCESS, Service
 from gramvec.server.telemetry.tracing import check_tracing
 
-# Those of requests for texts and of operators, which an application of a user's may have below a prefix of its own.
+# Routes for texts and for operators, which a user's application may have below a prefix of its own.
 ROUTERS = (
     *(embed.router, compare.router, openai.embeddings, openai.router, embed.root, operations.probes),
     *(rank.rerank, rank.router, rank.v1, search.router, classify.router, operations.router),

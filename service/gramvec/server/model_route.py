@@ -144,7 +144,7 @@ class ModelRoute(APIRoute):
             await finish(request, request.respond(Response([b""], "", [allowed], 204)))
             return
         if scope["method"] not in methods:
-            # What is open is open to readers.
+            # A path that needs no key is open for GET and HEAD only.
             needs_key = self.needs_key or scope["method"] not in ("GET", "HEAD")
             await finish(request, refuse(request, _wrong_method_error(scope), needs_key=needs_key))
             return

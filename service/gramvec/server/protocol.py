@@ -40,7 +40,7 @@ CHUNK_LINE_BYTES = 20
 UNCOUNTED_BYTES = 4 * 1024
 # As many as 2**64 has; Python refuses to read thousands of them.
 MAX_LENGTH_DIGITS = 20
-# Of two of these, a proxy in front may heed the other one (RFC 9112, 3.2 and 6.3).
+# Headers that may occur only once: a proxy in front may heed the other of two (RFC 9112, 3.2 and 6.3).
 SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization")
 
 

@@ -24,7 +24,7 @@ class FeatureBatch:
     ids: int32[rows], rows of the model's table, in the order in which they are summed.
     offsets: int64[n + 1], ascending from 0; text i owns ids[offsets[i]:offsets[i + 1]].
     unknown: how many characters of all texts are not in the alphabet, and words, where words are features, not in the
-    vocabulary (those inside of a memoised chunk are not looked up, and not counted). Equality is of ids and offsets.
+    vocabulary (those inside of a memoized chunk are not looked up, and not counted). Equality is of ids and offsets.
     """
 
     ids: Int32s

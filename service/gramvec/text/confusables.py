@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gramvec.text.characters import compose
 from gramvec.text.folding import fold_letters
 
-# What is written, and what it looks like, in the same place.
+# Characters, and at the same place what each looks like.
 _PAIRS = (
     ("аеорсухіјѕһԛԝԁӏАВЕКМНОРСТУХІЈЅԚԜӀЗЬкг", "aeopcyxijshqwdlABEKMHOPCTYXlJSQWl3bkr"),
     ("οναιρυκγχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϹ", "ovaipukyxwABEZHlKMNOPTYXcC"),

@@ -38,7 +38,7 @@ MARKS = characters_in(
     (0x6EA, 0x6ED), (0x711, 0x711), (0x730, 0x74A), (0x898, 0x89F), (0x8CA, 0x8E1), (0x8E3, 0x8FF), (0x1AB0, 0x1ACE),
     (0x1DC0, 0x1DFF), (0x20D0, 0x20F0), (0xFB1E, 0xFB1E), (0xFE20, 0xFE2F),
 )  # fmt: skip
-# Of Cyrillic letters with marks these lose them: ѐ ё ѝ й. Others, as ї and ў, are always written with their marks.
+# These Cyrillic letters lose their marks: ѐ ё ѝ й. Others, as ї and ў, are always written with their marks.
 CYRILLIC = characters_in((0x400, 0x52F))
 CYRILLIC_WITHOUT_MARKS = frozenset("ѐёѝйЀЁЍЙ")
 ARABIC_PRESENTATION = characters_in((0xFB50, 0xFDFF), (0xFE70, 0xFEFE))

@@ -25,7 +25,7 @@ from gramvec.bundle.manifest import (
 )
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.row_vectors import weights_of
-from gramvec.features.featurizer import Featurizer, can_be_memoised
+from gramvec.features.featurizer import Featurizer, can_be_memoized
 from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.runtime.ort import OnnxRuntime
@@ -116,7 +116,7 @@ class ChosenChunks(NamedTuple):
 
 def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
     """Return whether a model can have a memo; `sums` tells whether its vectors are made of sums."""
-    return sums and can_be_memoised(spec)
+    return sums and can_be_memoized(spec)
 
 
 def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
@@ -228,17 +228,17 @@ def export_bundle(
     if any(memo) and not parts.sums:
         raise InputError("a memo holds sums, and the model takes means: export it without a memo")
     table, dimension = parts.table, encoder.dimension
-    featurizer = memoised = Featurizer(spec, vocabulary)
+    featurizer = memoized = Featurizer(spec, vocabulary)
     memory = None
     if any(memo):
         memory, table = memo_of(memo, featurizer, table)
-        memoised = Featurizer(spec, vocabulary, memo=memory)
+        memoized = Featurizer(spec, vocabulary, memo=memory)
     if golden_texts is None:
         # What is read in order rounds a little at every step, on each processor another way: no long text there.
-        golden_texts = GOLDEN_TEXTS if parts.in_order else texts_of_every_kind(memoised)
+        golden_texts = GOLDEN_TEXTS if parts.in_order else texts_of_every_kind(memoized)
 
     parity: dict[str, Any] = {"texts": len(parity_texts)}
-    exact = _run_in_float32(memoised, parity_texts, parts, table, dimension)
+    exact = _run_in_float32(memoized, parity_texts, parts, table, dimension)
     if len(parity_texts):
         parity["float32_vs_trainer"] = _largest_distance(exact, encoder_function(encoder, featurizer)(parity_texts))
         if not parity["float32_vs_trainer"] <= PARITY:
@@ -254,9 +254,9 @@ def export_bundle(
         graph = parts.write(folder, precision, table=table)
         runtime = runtime_of(folder, graph, dimension)
         if len(parity_texts):
-            stored = runtime.run(memoised(parity_texts))
+            stored = runtime.run(memoized(parity_texts))
             parity["stored_vs_float32"] = _largest_distance(stored, exact)
-        golden = make_golden(runtime.run, featurizer, memoised, golden_texts)
+        golden = make_golden(runtime.run, featurizer, memoized, golden_texts)
         runtime.close()
         (folder / "README.md").write_text(card, encoding="utf-8")
         return write_manifest(

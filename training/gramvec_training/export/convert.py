@@ -53,7 +53,7 @@ def convert(
     if precision in (None, graph.precision) and not chunks and not edges and _can_stay(bundle):
         return _rewritten(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)
-    known = bundle.memoised.memo
+    known = bundle.memoized.memo
     memo = NO_MEMO if known is None else ChosenChunks(*known.decode(bundle.vocabulary))
     if chunks or edges:
         memo = choose(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
@@ -99,6 +99,6 @@ def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = make_golden(runtime.run, bundle.featurizer, bundle.memoised, texts_of_every_kind(bundle.memoised))
+        golden = make_golden(runtime.run, bundle.featurizer, bundle.memoized, texts_of_every_kind(bundle.memoized))
         runtime.close()
         return rewrite_manifest(folder, manifest, name=name, graph=graph, golden=golden)

@@ -37,7 +37,7 @@ CALL_SECONDS = 0.010
 # us: it and the loop take the lock of the interpreter from each other, a fifth of the CPU time at 256 texts a request.
 LOOP_SECONDS = 0.004
 QUEUE_CHARACTERS = 64 * 2**20
-# Requests past their deadline are looked for this many times in its length, and whenever a batch is taken.
+# Expired requests are removed whenever a batch is taken, and this many times per deadline.
 CHECKS_A_DEADLINE = 8
 
 

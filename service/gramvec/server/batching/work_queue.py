@@ -5,8 +5,8 @@ work costs before it is admitted, in characters of work as those of a model: how
 seconds are learned. A request is refused where its work could not end before the deadline.
 
 Long work comes in pieces. Requests are in classes by their estimate, each up to eight times as long as the one before.
-Shorter classes go first, and within a class the request that was admitted first: if the pieces of all requests took
-turns, all would end late. Where several are present, a piece that would begin after the
+Shorter classes go first, and within a class the request that was admitted first: serving all requests in turn would
+delay every one of them. Where several are present, a piece that would begin after the
 deadline of its request is refused, so no wrong estimate makes others late by more than one piece.
 """
 

@@ -36,7 +36,7 @@ access_log = logging.getLogger("gramvec.access")
 BACKLOG = 2048
 STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 RELOAD_PAUSE_SECONDS = 0.1
-# Of uvicorn, a tenth of a second each.
+# Uvicorn's ticks, a tenth of a second each.
 SWEEP_TICKS = 5
 TRIM_TICKS = 200
 TURN_SECONDS = 0.01

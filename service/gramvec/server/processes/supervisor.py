@@ -255,7 +255,7 @@ class Supervisor(Multiprocess):
         # What was started after the signal has read the files as they are.
         waiting[:] = [process for process in waiting if process in self.processes and process.exitcode is None]
         if self._reload_again and not (waiting and waiting[0].asked_to_reload is not None):
-            # Those that have waited longest first, so that each has its turn however often a reload begins again.
+            # Workers that have waited longest come first, so each has its turn however often a reload begins again.
             rest = [process for process in self.processes if process not in waiting]
             self._reload_again, waiting[:] = False, waiting + rest
             for process in waiting:

@@ -167,7 +167,7 @@ def choose_media_type(accept: str) -> str:
             name = BASE64
         weights[name] = next((_weight(piece[2:]) for piece in parameters if piece.startswith("q=")), 1.0)
     fallback = weights.get("application/*", weights.get("*/*", 0.0))
-    # Of equal weights a named type wins over a wildcard, then the order of MEDIA_TYPES.
+    # With equal weights a named type wins over a wildcard, then the order of MEDIA_TYPES counts.
     best = max(MEDIA_TYPES, key=lambda name: (weights.get(name, fallback), name in weights))
     return best if weights.get(best, fallback) > 0 else JSON
 

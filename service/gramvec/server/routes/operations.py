@@ -24,7 +24,7 @@ MAX_LABELS_SHOWN = 1_000
 
 
 TAG = "operations"
-# Those of the first need no key.
+# Routes of the first router need no key.
 probes, router = open_router(TAG), model_router(TAG)
 
 
@@ -182,7 +182,7 @@ def _version(package: str) -> str | None:
 
 # In characters of work.
 EXPOSITION_COST = 6_000
-# Of a model, in /metrics.
+# Fields of a model in /metrics.
 SHOWN = ("digest", "kind", "precision", "device", "provider", "runtime")
 
 

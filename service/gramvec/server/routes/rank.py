@@ -34,7 +34,7 @@ from gramvec.server.state.models import LoadedModel
 
 T = TypeVar("T")
 
-# In characters of work: what is more does not hold the event loop; a text that is compared, an entry of the response.
+# In characters of work: longer work runs in a thread; the cost of a compared text, and of an entry of the response.
 LOOP_COST, TEXT_COST, ENTRY_COST = 6_000, 16, 3
 # Characters of a text that are compared for one of them.
 CHARACTERS_COMPARED = 5

@@ -27,7 +27,7 @@ MAX_HITS, MIN_LOOKED = 100_000, 100
 PIECE_QUERIES = 8
 # Stored bytes that are read before the next are counted and other requests have their turn.
 PIECE_BYTES = 1 << 20
-# What is read of a record is its bytes and its values while they are checked; its bytes are copied into the response.
+# While a record is checked, memory holds its bytes and its parsed values, and a copy of the bytes in the response.
 RECORD_TIMES = 2
 # In characters of work: a query, a character of it that is cut, and a document that is returned.
 QUERY_COST, CUT_COST, HIT_COST = 1_600, 2, 66

@@ -70,11 +70,11 @@ TOTALS = (
         "counter", "unknown_features", "Characters outside the model's alphabet, and words outside its vocabulary."
     ),
 )
-DURATION = _seconds("request", "route", "From a request's head to its answer's.")
-QUEUED = _seconds("queue", "model", "A request's wait for the model.")
-INFERRED = _seconds("inference", "model", "The calls that a request took part in.")
-ENCODED = _seconds("encode", "model", "From the model's answer to the finished body.")
-CALL_SECONDS = _seconds("call", "model", "One call of the model.")
+DURATION = _seconds("request", "route", "Time from a request's head to its answer's.")
+QUEUED = _seconds("queue", "model", "Time that a request waits for the model.")
+INFERRED = _seconds("inference", "model", "Time of the model's calls that a request took part in.")
+ENCODED = _seconds("encode", "model", "Time from the model's answer to the finished body.")
+CALL_SECONDS = _seconds("call", "model", "Time of a call of the model.")
 FEATURIZED = _seconds("featurize", "model", "Time from texts to rows of the table, per call.")
 CALL_TEXTS = Family("histogram", "gramvec_call_texts", ("model",), "Texts in one call of the model.", TEXTS)
 QUEUES = (
@@ -87,7 +87,7 @@ FAMILIES = (
     *(DURATION, QUEUED, INFERRED, ENCODED, CALL_SECONDS, FEATURIZED, CALL_TEXTS),
     *QUEUES,
 )
-# Of each worker the time it was heard, its process and whether it takes requests.
+# A row of each worker: when it last reported, its process and whether it takes requests.
 WORKER = "worker"
 GAUGES = {WORKER, *(family.name for family in QUEUES)}
 

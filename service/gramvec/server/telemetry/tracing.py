@@ -58,7 +58,7 @@ class Spans:
     ) -> None:
         """Record a span of this duration that ends now; its parent is the one that the request's headers name."""
         end = time.time_ns()
-        # Those that a propagator may want: of traceparent, tracestate and baggage, b3 and its like.
+        # Headers that a propagator may want: traceparent, tracestate, baggage, b3 and the like.
         carrier = {key.decode("latin-1"): value.decode("latin-1") for key, value in headers.items()}
         span = self._tracer.start_span(
             name,
