@@ -17,7 +17,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec_research.cli.papers import main as research_main
 from gramvec_training.cli.main import main
 from gramvec_training.data.vocabulary import build_vocabulary
-from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.bag import make_bag
 from gramvec_training.export.bundle import NO_MEMO, export_bundle
 
 Floats = NDArray[np.float32]
@@ -85,5 +85,5 @@ def export_table(
     **rest: Any,
 ) -> Manifest:
     """Write the bundle of a bag with these weights."""
-    encoder = bag_of(table, bias, pooling=pooling, activation=activation, components=components)  # type: ignore[arg-type]
+    encoder = make_bag(table, bias, pooling=pooling, activation=activation, components=components)  # type: ignore[arg-type]
     return export_bundle(path, encoder=encoder, **rest)

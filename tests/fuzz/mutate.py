@@ -18,7 +18,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec.text.memo import edges_of, longest_reach
 from gramvec_training.data.vocabulary import build_vocabulary
-from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.bag import make_bag
 from gramvec_training.export.bundle import ChosenChunks, export_bundle
 
 LONGEST_SENTENCE = 1_500
@@ -71,7 +71,7 @@ def write_bases(folder: Path) -> None:
         memo = (chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else ()
         export_bundle(
             folder / name, name=name, kind="test", spec=spec, vocabulary=vocabulary, golden_texts=corpus[:2],
-            encoder=bag_of(
+            encoder=make_bag(
                 numbers.normal(0, 0.3, (len(vocabulary), WIDTH)).astype(np.float32),
                 None, pooling="sum" if has_memo else "mean", activation="linear",
             ), precision=precisions[index % 3],  # type: ignore[arg-type]

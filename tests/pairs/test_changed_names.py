@@ -39,23 +39,23 @@ def test_each_way_changes_one_word() -> None:
 
 
 def test_another_number_is_another_thing() -> None:
-    assert names.other_number("none", Random(0)) == "none"
-    assert {names.other_number("no. 7", Random(seed)) for seed in range(99)} == {
+    assert names.change_number("none", Random(0)) == "none"
+    assert {names.change_number("no. 7", Random(seed)) for seed in range(99)} == {
         f"no. {number}" for number in (3, 5, 6, 8, 9, 17)
     }
 
 
 def test_the_same_seed_gives_the_same_small_tables() -> None:
     known = names.KnownRows(NAMES, ["golden road", "Galaxy no. 31"], [(0, 0), (1, 1)])
-    first, again = (list(names.small_tables(known, Random("x"))) for _ in range(2))
+    first, again = (list(names.make_small_tables(known, Random("x"))) for _ in range(2))
     assert first == again and len(first) > 60
     for table in first:
         assert 1 <= len(table.left) <= names.SMALL_ROWS
         assert all(a < len(table.left) and b < len(table.right) for a, b in table.truth)
-        rows, things = names.as_one_list(table)
+        rows, things = names.join_lists(table)
         assert len(rows) == len(things) and all(things[a] == things[len(table.left) + b] for a, b in table.truth)
 
 
 def test_answered_rows_are_those_that_a_pair_has() -> None:
     known = names.KnownRows(["a", "b", "c"], ["b2", "x", "b3"], [(1, 0), (1, 2)])
-    assert names.answered(known) == (["b"], ["b2", "x", "b3"], [(0, 0), (0, 2)])
+    assert names.answer_rows(known) == (["b"], ["b2", "x", "b3"], [(0, 0), (0, 2)])

@@ -14,7 +14,7 @@ import pytest
 
 from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, list_ngram_cells, make_tables
 from gramvec_training.config import parse_config
-from gramvec_training.fit.sif import word_weights
+from gramvec_training.fit.sif import weigh_words
 from gramvec_training.runs.run_dir import load_run
 from training_support import call as train
 from training_support import research as call
@@ -136,7 +136,7 @@ def test_a_of_sif_from_one_command(folder: Path) -> None:
     for a in (0.3, 1e-5):
         run = load_run(out / f"a-{a:g}")
         entries = [entry.text for entry in run.vocabulary.entries()]
-        weight = word_weights(["car"], {"car": 20 / 930}, a)[0]
+        weight = weigh_words(["car"], {"car": 20 / 930}, a)[0]
         assert run.encoder.arrays()["table"][entries.index("car")].tolist() == pytest.approx([0, weight], rel=1e-5)
 
 

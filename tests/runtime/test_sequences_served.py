@@ -32,7 +32,7 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.base import LONGEST, Encoder
-from gramvec_training.encoders.build import build_encoder, encoder_function
+from gramvec_training.encoders.build import build_encoder, make_encode
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.runs.run_dir import load_run
 from http_support import PATIENCE, running
@@ -131,7 +131,7 @@ def test_the_bundle_says_what_it_is_and_gives_the_trainers_vectors(bundles: Path
     assert not graph.cpu and type(embedder._runtime) is OnnxRuntime
     assert (embedder.runtime, embedder.device) == ("onnx", "cpu")
     texts = [*texts_of(60, 2), "", "zzz", " ", "red " * 300, "re"]
-    expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
+    expected = make_encode(encoder, embedder.bundle.featurizer)(texts)
     found = embedder.embed(texts, normalize=False)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     embedder.close()
@@ -197,7 +197,7 @@ def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, toleran
     assert manifest.graph.precision == precision
     embedder = gramvec.load(tmp_path / "b", device="cpu")
     texts = texts_of(50, 5)
-    expected = encoder_function(encoder, embedder.bundle.featurizer)(texts)
+    expected = make_encode(encoder, embedder.bundle.featurizer)(texts)
     np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=tolerance * 3)
     together = embedder.embed(texts)
     assert_close(np.concatenate([embedder.embed([text]) for text in texts]), together)
@@ -464,7 +464,7 @@ def test_they_are_trained_by_the_same_loop(tmp_path: Path, name: str) -> None:
     result = call("fit", config, "--data", tmp_path, "--out", tmp_path / "run", "--export", tmp_path / "bundle")
     assert result.exit_code == 0, result.output
     run, embedder = load_run(tmp_path / "run"), gramvec.load(tmp_path / "bundle", device="cpu")
-    expected = encoder_function(run.encoder, embedder.bundle.featurizer)(texts)
+    expected = make_encode(run.encoder, embedder.bundle.featurizer)(texts)
     np.testing.assert_allclose(embedder.embed(texts, normalize=False), expected, atol=2e-5)
     parity = embedder.manifest.provenance["parity"]
     assert parity["float32_vs_trainer"] < 1e-6

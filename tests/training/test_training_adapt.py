@@ -13,7 +13,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
-from gramvec_training.export.adapt import adapt, feature_weights
+from gramvec_training.export.adapt import adapt, weigh_features
 from gramvec_training.export.bundle import read_weights
 from training_support import call, export_table, sentence
 
@@ -38,7 +38,7 @@ def test_the_weights_are_sifs_worked_by_hand() -> None:
     spec = FeatureSpec(orders=(), words=True)
     vocabulary = build_vocabulary([*TEXTS, "sky"], spec)
     rows = {entry.text: row for row, entry in enumerate(vocabulary.entries())}
-    weights = feature_weights(Featurizer(spec, vocabulary), TEXTS, len(vocabulary), a=0.5)
+    weights = weigh_features(Featurizer(spec, vocabulary), TEXTS, len(vocabulary), a=0.5)
     by_hand = {"red": 0.5 / (0.5 + 3 / 4), "car": 0.5 / (0.5 + 2 / 4), "house": 0.5 / (0.5 + 1 / 4), "sky": 1.0}
     assert {word: weights[rows[word]] for word in by_hand} == pytest.approx(by_hand)
 
@@ -50,7 +50,7 @@ def test_a_vector_is_the_weighted_sum_of_its_rows(source: Path, tmp_path: Path) 
     before, after = open_bundle(source), gramvec.load(tmp_path / "adapted", device="cpu")
     assert manifest.provenance["adapted"] == {"from": before.digest, "texts": 4, "a": 0.1}
     table, _ = read_weights(before)
-    weights = feature_weights(before.featurizer, TEXTS, manifest.rows, 0.1)
+    weights = weigh_features(before.featurizer, TEXTS, manifest.rows, 0.1)
     for text in [*TEXTS, "a blue sky", "unknown"]:
         ids = before.featurizer([text]).ids
         expected = (table[ids] * weights[ids, None]).sum(axis=0)

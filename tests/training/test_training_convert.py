@@ -19,7 +19,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, count_repeated
-from gramvec_training.export.bundle import choose, read_weights
+from gramvec_training.export.bundle import choose_chunks, read_weights
 from gramvec_training.export.convert import convert
 from training_support import call, export_table, sentence
 
@@ -41,9 +41,9 @@ def test_the_chunks_that_save_most_are_chosen() -> None:
     counts = {"x": 100, "ab": 60, "abcdef": 25, "\u03b1": 1000, "abab": 1}
     repeated = RepeatedParts(counts, {"b x": 5, "x a": 2})
     # They save 60 x 4 and 25 x 12; x saves 100 x 2, and an edge of one trigram nothing.
-    assert choose(repeated, featurizer, chunks=2, edges=9) == (["ab", "abcdef"], [])
-    assert choose(repeated, featurizer, chunks=9, edges=0) == (["x", "ab", "abcdef"], ())
-    assert choose(repeated, featurizer, chunks=0, edges=0) == ([], ())
+    assert choose_chunks(repeated, featurizer, chunks=2, edges=9) == (["ab", "abcdef"], [])
+    assert choose_chunks(repeated, featurizer, chunks=9, edges=0) == (["x", "ab", "abcdef"], ())
+    assert choose_chunks(repeated, featurizer, chunks=0, edges=0) == ([], ())
 
 
 def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_texts: list[str]) -> None:

@@ -19,7 +19,7 @@ from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.distillation import TaughtTexts, TeacherObjective, TeacherSettings, distillation_loss
 from gramvec_training.sections import OBJECTIVES, ObjectiveSettings, TextSource
-from gramvec_training.teachers import TransformerTeacher, keys_of, principal_projection, project_vectors
+from gramvec_training.teachers import TransformerTeacher, find_principal_projection, keys_of, project_vectors
 from training_support import call, export_table, words_teach
 
 
@@ -37,20 +37,20 @@ def test_the_projection_keeps_the_leading_axes() -> None:
     vectors = np.zeros((500, 6), np.float16)
     vectors[:, 1] = random.normal(size=500) * 3
     vectors[:, 4] = random.normal(size=500)
-    projection = principal_projection(vectors, 2)
+    projection = find_principal_projection(vectors, 2)
     np.testing.assert_allclose(np.abs(projection.axes), [[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]], atol=0.05)
     assert projection.kept == pytest.approx(1.0, abs=1e-6)
     np.testing.assert_allclose(
         project_vectors(torch.from_numpy(vectors), projection.on(torch.device("cpu"))).norm(dim=1).numpy(), 1, rtol=1e-5
     )
-    assert principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
+    assert find_principal_projection(vectors, 1).kept == pytest.approx(0.9, abs=0.02)
 
 
 def test_whitened_axes_have_variances_to_a_power() -> None:
     vectors = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float16) * np.array([4, 2, 1], np.float16)
     variances = {}
     for whitening in (0.0, 0.5, 1.0):
-        axes = principal_projection(vectors, 3 if whitening else 2, whitening=whitening).axes
+        axes = find_principal_projection(vectors, 3 if whitening else 2, whitening=whitening).axes
         variances[whitening] = np.square(vectors.astype(np.float32) @ axes.T).mean(axis=0)
     assert variances[0.0] == pytest.approx([16, 4], rel=0.1)
     assert variances[0.5] / variances[0.5][0] == pytest.approx([1, 1 / 2, 1 / 4], rel=0.1)  # of 1, 1/4 and 1/16
@@ -64,7 +64,7 @@ def test_dropout_leaves_out_features_of_its_kind_alone_and_others_each_step() ->
     settings = Distillation(teacher="t", batch=100, seed=3, steps=2)
     vectors = np.eye(100, 4, dtype=np.float16)
     objective = TeacherObjective(
-        TaughtTexts(corpus, np.arange(100), vectors, principal_projection(vectors, 4), rates),
+        TaughtTexts(corpus, np.arange(100), vectors, find_principal_projection(vectors, 4), rates),
         settings,
         torch.device("cpu"),
     )

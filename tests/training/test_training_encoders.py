@@ -11,7 +11,7 @@ import gramvec
 from gramvec.errors import BundleError, DeviceError, InputError
 from gramvec_training.config import parse_config
 from gramvec_training.encoders.bag import TwoLayer
-from gramvec_training.encoders.build import encoder_function
+from gramvec_training.encoders.build import make_encode
 from gramvec_training.runs.run_dir import load_run
 from training_support import call
 
@@ -57,7 +57,7 @@ def test_it_is_trained_exported_and_served(folder: Path, precision: str) -> None
     assert embedder.runtime == "onnx"
     assert embedder.manifest.memo > 0
     texts = [*run.texts[:40], "", "zzz", "red " * 400]
-    expected = encoder_function(run.encoder, embedder.bundle.featurizer)(texts)
+    expected = make_encode(run.encoder, embedder.bundle.featurizer)(texts)
     found = embedder.embed(texts, normalize=False)
     np.testing.assert_allclose(found, expected, atol=1e-5 if precision == "float32" else 0.02)
     embedder.close()

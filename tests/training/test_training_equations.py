@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec_training.encoders.bag import Bag, TwoLayer, TwoLayerSettings
-from gramvec_training.fit.sif import common_components, remove_components, word_table, word_weights
+from gramvec_training.fit.sif import find_common_components, make_word_table, remove_components, weigh_words
 from gramvec_training.objectives.pairs import choose_negatives, margin_loss
 from gramvec_training.sections import BagSettings
 
@@ -128,21 +128,21 @@ def test_two_layers_by_hand() -> None:
 
 
 def test_sif_weights_by_hand() -> None:
-    weights = word_weights(["the", "cat", "zyzzyva"], {"the": 0.049, "cat": 0.001}, a=1e-3)
+    weights = weigh_words(["the", "cat", "zyzzyva"], {"the": 0.049, "cat": 0.001}, a=1e-3)
     np.testing.assert_allclose(weights, [0.02, 0.5, 1.0], rtol=1e-6)
 
 
 def test_sif_component_by_hand() -> None:
     # X^T X = [[3, 1], [1, 3]]: the first singular vector is (1, 1) / sqrt 2. Centered, it would be (1, -1) / sqrt 2.
     sentences = np.array([[1, 1], [1, 1], [1, -1]], dtype=np.float32)
-    u = common_components(sentences, 1)
+    u = find_common_components(sentences, 1)
     np.testing.assert_allclose(u, [[math.sqrt(0.5), math.sqrt(0.5)]], rtol=1e-6)
     np.testing.assert_allclose(remove_components(sentences, u), [[0, 0], [0, 0], [1, -1]], atol=1e-6)
 
 
 def test_sif_components_are_the_first_right_singular_vectors() -> None:
     sentences = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32) + 1
-    u = common_components(sentences, 3)
+    u = find_common_components(sentences, 3)
     _, _, expected = np.linalg.svd(sentences.astype(np.float64), full_matrices=False)
     np.testing.assert_allclose(np.abs(u @ expected[:3].T), np.eye(3), atol=1e-5)
     np.testing.assert_allclose(u @ u.T, np.eye(3), atol=1e-6)
@@ -151,13 +151,13 @@ def test_sif_components_are_the_first_right_singular_vectors() -> None:
 
 def test_too_few_sentences_for_the_components() -> None:
     with pytest.raises(InputError, match="does not span 2 dimensions"):
-        common_components(np.array([[1, 2, 3], [2, 4, 6]], dtype=np.float32), 2)
+        find_common_components(np.array([[1, 2, 3], [2, 4, 6]], dtype=np.float32), 2)
 
 
 def test_sif_words_are_folded_and_sorted_by_frequency() -> None:
     vectors = np.array([[1, 0], [2, 0], [3, 0], [4, 0]], dtype=np.float32)
     words = ["Rare", "the", "rare", "CAT"]  # of two spellings the lower-case one, wherever it stands
-    vocabulary, table = word_table(words, vectors, {"the": 0.5, "cat": 1e-9}, max_words=3)
+    vocabulary, table = make_word_table(words, vectors, {"the": 0.5, "cat": 1e-9}, max_words=3)
     assert [(entry.text, entry.count) for entry in vocabulary.entries()] == [
         ("the", 500_000_000),
         ("cat", 1),

@@ -19,12 +19,12 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_research.answers import Scored, read_scored
 from gramvec_research.tagging import TaggedSentence, read_tagged
-from gramvec_training.data.corpus import source_texts
+from gramvec_training.data.corpus import read_source_texts
 from gramvec_training.data.vocabulary import count_documents, count_words
 from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, remove_components_of_sets
 from gramvec_training.evaluate.similarity import SimilaritySet
 from gramvec_training.readers.labels import Labeled, read_labeled
-from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import TextSource
 from training_support import call, research, sentence
@@ -67,14 +67,14 @@ def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: 
     np.save(data / "e.npy", VECTORS)
     parquet.write_table(pyarrow.table({"index": WORDS}), data / "index.parquet")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = vectors_at(Path("some_vectors_50d"), tmp_path / "elsewhere")
+    found = find_vectors(Path("some_vectors_50d"), tmp_path / "elsewhere")
     words, vectors = read_vectors(found)
     assert words == WORDS
     np.testing.assert_array_equal(vectors, VECTORS)
     # A file below the data folder comes first, and what is no package is looked for there.
-    assert vectors_at(Path("data"), data.parent) == data
-    assert vectors_at(Path("no_such_package"), tmp_path) == tmp_path / "no_such_package"
-    assert vectors_at(Path("json"), tmp_path) == tmp_path / "json"
+    assert find_vectors(Path("data"), data.parent) == data
+    assert find_vectors(Path("no_such_package"), tmp_path) == tmp_path / "no_such_package"
+    assert find_vectors(Path("json"), tmp_path) == tmp_path / "json"
     parquet.write_table(pyarrow.table({"a": WORDS, "b": WORDS}), data / "index.parquet")
     with pytest.raises(InputError, match="not one column of words"):
         read_vectors(found)
@@ -256,8 +256,8 @@ def test_texts_of_similarity_sets(tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text("1.0\ta cat\ta dog\n2.0\ta cat\tthe end\n")
     (tmp_path / "two.tsv").write_text("1.0\tx y\tz z\n")
     source = TextSource(path=tmp_path / "one.tsv", layout="similarity")
-    assert source_texts(source, Path()) == ["a cat", "a dog", "a cat", "the end"]
-    assert source_texts(TextSource(path=tmp_path, layout="similarity"), Path())[-2:] == ["x y", "z z"]
+    assert read_source_texts(source, Path()) == ["a cat", "a dog", "a cat", "the end"]
+    assert read_source_texts(TextSource(path=tmp_path, layout="similarity"), Path())[-2:] == ["x y", "z z"]
 
 
 # SIF's other weights, and its components of each set

@@ -15,8 +15,8 @@ from gramvec_training.objectives.ngram_weights import (
     NgramCounts,
     TextPairs,
     _Adam,
-    first_weights,
     learn_weights,
+    make_first_weights,
     pair_cosines,
 )
 from gramvec_training.readers.pairs import holds_labels, read_labeled_pairs
@@ -86,7 +86,7 @@ def test_the_gradient_of_a_step_is_that_of_the_loss(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(_Adam, "step", spied)
     learn_weights(counts, pairs)
-    start = np.log(first_weights(counts))
+    start = np.log(make_first_weights(counts))
 
     def loss(logs: np.ndarray) -> float:  # type: ignore[type-arg]
         z = 10 * (pair_cosines(counts, np.exp(logs), pairs) - 0.5)
@@ -104,7 +104,7 @@ def test_learned_weights_tell_pairs_apart_that_they_have_not_seen() -> None:
     counts, pairs, _ = counted(rows)
     seen, unseen = np.arange(0, 80), np.arange(80, 120)
     learned = learn_weights(counts, pairs.of(seen))
-    before, after = (pair_cosines(counts, one, pairs.of(unseen)) for one in (first_weights(counts), learned))
+    before, after = (pair_cosines(counts, one, pairs.of(unseen)) for one in (make_first_weights(counts), learned))
     labels = pairs.labels[unseen] == 1
 
     def margin(cosines: np.ndarray) -> float:  # type: ignore[type-arg]
@@ -119,10 +119,10 @@ def test_scores_are_learned_by_their_order() -> None:
     counts, pairs, _ = counted(rows, binary=False)
     before, after = (
         np.corrcoef(pair_cosines(counts, one, pairs), pairs.labels)[0, 1]
-        for one in (first_weights(counts), learn_weights(counts, pairs))
+        for one in (make_first_weights(counts), learn_weights(counts, pairs))
     )
     assert after > before
-    cosines = pair_cosines(counts, first_weights(counts), pairs)
+    cosines = pair_cosines(counts, make_first_weights(counts), pairs)
     found = score_pairs(cosines, pairs.labels, pairs.left % 5, binary=False)
     assert found["pearson"] == pytest.approx(100 * before)
     assert "Spearman" in show_pair_report({"pairs": 6, "binary": False, "scores": {"x": found}})

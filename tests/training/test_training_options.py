@@ -23,7 +23,7 @@ from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.recurrent import IrnnSettings
 from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_due
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, optimizer_for
+from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, make_optimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
@@ -174,7 +174,7 @@ def test_sgd_is_torchs_where_every_row_is_touched(momentum: float) -> None:
 def test_a_schedule_makes_its_optimizer() -> None:
     def step(**values: Any) -> list[float]:
         table = torch.zeros(1, 1)
-        optimizer = optimizer_for(table, Training(steps=1, **values), l2=0.0, center="zero")
+        optimizer = make_optimizer(table, Training(steps=1, **values), l2=0.0, center="zero")
         row = torch.tensor([0])
         for _ in range(2):
             optimizer.step(row, optimizer.leaf(row), torch.tensor([[1e-3]]), 0.1)

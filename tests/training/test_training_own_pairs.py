@@ -24,12 +24,12 @@ from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config
 from gramvec_training.data.sampling import HeldOut, join_held_out, split_held_out
 from gramvec_training.data.vocabulary import extend_vocabulary
-from gramvec_training.encoders.build import encoder_function
+from gramvec_training.encoders.build import make_encode
 from gramvec_training.evaluate.tasks import measure_retrieval, show_retrieval
 from gramvec_training.readers import lines
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.runs.warm_start import begin_from, continue_encoder, read_start, start_table
+from gramvec_training.runs.warm_start import begin_from, continue_encoder, extend_table, read_start
 from gramvec_training.sections import DataSet
 from training_support import call, export_table, refused_before_torch, sentence
 
@@ -135,14 +135,14 @@ def test_the_unknown_words_row_stays_last_and_new_words_begin_with_it(tmp_path: 
     vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], WORDS)
     assert [entry.text for entry in vocabulary.entries()] == ["a", "man", "car", "buys", "dog", ""]
     assert vocabulary.unknown_row == 5
-    np.testing.assert_array_equal(start_table(started, vocabulary, 1), table[[0, 1, 2, 3, 4, 4]])
+    np.testing.assert_array_equal(extend_table(started, vocabulary, 1), table[[0, 1, 2, 3, 4, 4]])
 
 
 def test_new_ngrams_begin_small_and_by_the_seed(tmp_path: Path) -> None:
     folder, table, _ = bundle(tmp_path / "m")
     started = read_start(Start(bundle=folder))
     vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
-    first, again, other = (start_table(started, vocabulary, seed) for seed in (1, 1, 2))
+    first, again, other = (extend_table(started, vocabulary, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first[: len(table)], table)
     new = first[len(table) :]
     bound = (6 / (len(vocabulary) + 8)) ** 0.5
@@ -154,7 +154,7 @@ def test_training_begins_with_the_vectors_of_the_bundle(tmp_path: Path) -> None:
     folder, _, _ = bundle(tmp_path / "m", activation="tanh", bias=True, precision="int8")
     started = read_start(Start(bundle=folder))
     vocabulary = extend_vocabulary(Start(bundle=folder), started.bundle.vocabulary, ["dog dog"], BOTH)
-    encode = encoder_function(continue_encoder(started, 1, vocabulary), Featurizer(BOTH, vocabulary))
+    encode = make_encode(continue_encoder(started, 1, vocabulary), Featurizer(BOTH, vocabulary))
     served = gramvec.load(folder, device="cpu").raw(TEXTS).vectors
     np.testing.assert_allclose(encode(TEXTS), served, atol=1e-6)
 

@@ -23,7 +23,7 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
-from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, mega_batch_negatives
+from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, find_mega_batch_negatives
 from gramvec_training.options import RunOptions
 from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.run_dir import StartedRun
@@ -112,9 +112,9 @@ def word_objective(**settings: Any) -> MarginObjective:
 def test_mega_batch_by_hand() -> None:
     one = word_objective()
     # 0 deg: 5, not its partner at 60. 180: 100. 5: 0. 100: 70. 60: 70. 230: 290 (60 off, as the partner's 50 is out).
-    assert mega_batch_negatives(one.encoder, one.corpus, PAIRS, "max").tolist() == [[4, 6, 0, 5], [5, 7, 1, 3]]
+    assert find_mega_batch_negatives(one.encoder, one.corpus, PAIRS, "max").tolist() == [[4, 6, 0, 5], [5, 7, 1, 3]]
     # In their own batches 0 deg is held from 230 (130 off; 180 is farther) and 180 from 60.
-    first = mega_batch_negatives(one.encoder, one.corpus, PAIRS[:2], "max")
+    first = find_mega_batch_negatives(one.encoder, one.corpus, PAIRS[:2], "max")
     assert first.tolist() == [[3, 1], [2, 0]]
 
 
@@ -139,8 +139,8 @@ def test_a_mega_batch_keeps_the_negatives_that_were_chosen_at_its_start() -> Non
     one.examples_at(0)
     with torch.no_grad():
         one.encoder.table.copy_(torch.randn(8, 2, generator=torch.Generator().manual_seed(0)))
-    before = mega_batch_negatives(word_objective().encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
-    now = mega_batch_negatives(one.encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
+    before = find_mega_batch_negatives(word_objective().encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
+    now = find_mega_batch_negatives(one.encoder, one.corpus, one.pairs_at(0, 2), "max")[:, 2:]
     batch = one.examples_at(1).batch
     assert before.tolist() != now.tolist()
     assert batch.texts[4:].tolist() == np.unique(before).tolist()

@@ -14,8 +14,8 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, parse_config
-from gramvec_training.encoders.bag import bag_of
-from gramvec_training.encoders.build import cosines, encoder_function
+from gramvec_training.encoders.bag import make_bag
+from gramvec_training.encoders.build import make_encode, make_similarity
 from gramvec_training.fit.loop import History
 from gramvec_training.objectives.pairs import MarginObjective
 from gramvec_training.options import RunOptions
@@ -141,12 +141,12 @@ def test_a_bag_by_hand() -> None:
     table = np.array([[2, 0], [0, 4]], dtype=np.float32)
     u = np.array([[0.6, 0.8]], dtype=np.float32)
     bias = np.array([0.1, 0.0], dtype=np.float32)
-    bag = bag_of(table, bias, pooling="mean", activation="tanh", components=u)
-    encode = encoder_function(bag, featurizer)
+    bag = make_bag(table, bias, pooling="mean", activation="tanh", components=u)
+    encode = make_encode(bag, featurizer)
     # "a b": mean (1, 2), along u 2.2, less (1.32, 1.76): (-0.32, 0.24).
     np.testing.assert_allclose(encode(["a b", "zzz"]), np.tanh([[-0.22, 0.24], [0.1, 0]]), rtol=1e-5)
 
-    similarity = cosines(encode, featurizer)
+    similarity = make_similarity(encode, featurizer)
     np.testing.assert_allclose(similarity(["a b", "zzz", "a"], ["a b", "zzz", "zzz"]), [1, 0, 0], atol=1e-6)
 
 

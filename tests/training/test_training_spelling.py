@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import gramvec
-from gramvec_training.data.misspelling import SOUNDS, copies_of, find_spelt_alike, misspell_word
+from gramvec_training.data.misspelling import SOUNDS, find_spelt_alike, make_copies, misspell_word
 from gramvec_training.objectives.distillation import spelling_loss
 from training_support import call, words_teach
 
@@ -51,9 +51,9 @@ def test_errors_are_real_ones_edits_and_spellings_that_sound_alike() -> None:
     assert misspell_word("a", random, known={}) == "a"
     assert all(misspell_word("ghgh", random, known={}) for _ in range(500))
     assert all(one for one, _ in SOUNDS)
-    words = copies_of(["garden", "winter"], 3, np.random.default_rng(2), known={})
+    words = make_copies(["garden", "winter"], 3, np.random.default_rng(2), known={})
     assert len(words) == 6
-    assert words == copies_of(["garden", "winter"], 3, np.random.default_rng(2), known={})
+    assert words == make_copies(["garden", "winter"], 3, np.random.default_rng(2), known={})
 
 
 @pytest.fixture

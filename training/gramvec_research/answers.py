@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec_training.evaluate.similarity import correlate
-from gramvec_training.readers.columns import SCORES, find_places, header_of, is_number, split_header, table_rows
+from gramvec_training.readers.columns import SCORES, describe_header, find_places, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.readers.lines import SkippedRows, near
+from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import Floats
@@ -47,7 +47,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
         score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)
         places = (score[0], *pair) if score and pair else _IN_ORDER
         names = [repr(header[place]) for place in places]
-        bad.add_note(f"{header_of(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
+        bad.add_note(f"{describe_header(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
     for number, columns, why in rows:
         why = why or _find_fault(columns, places, named=header is not None)
         if why:
@@ -56,7 +56,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
             found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
     if not found:
         skipped = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{near(path)}: no usable row{skipped}; {_REMEDY}")
+        raise InputError(f"{shorten_path(path)}: no usable row{skipped}; {_REMEDY}")
     return found, bad
 
 

@@ -24,12 +24,12 @@ from gramvec_training.config import Start
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder, glorot
-from gramvec_training.encoders.build import cosines, encoder_function
+from gramvec_training.encoders.build import make_encode, make_similarity
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, load_run, spec_of, versions
+from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, spec_of
 from gramvec_training.runs.warm_start import read_start
 from gramvec_training.sections import BagSettings, Penalty, PositiveCount, Schedule
 from gramvec_training.shared import Floats, Ints, digest, write_atomically
@@ -328,7 +328,7 @@ def learn_head(
         **figures(parts.scored), **before,
         **{f"{name} of the epoch": value for name, value in figures(parts.chosen_by).items()},
         **answers.simplest(truth[parts.learned], truth[parts.scored]), "kept": history.kept, "steps": history.steps,
-        "seconds": round(history.seconds, 1), "versions": versions(),
+        "seconds": round(history.seconds, 1), "versions": list_versions(),
     }  # fmt: skip
     arrays = {f"head.{name}": value.detach().numpy() for name, value in head.named_parameters()}
     if not settings.fixed_table:
@@ -378,7 +378,7 @@ class LearnedHead:
     @torch.no_grad()
     def list_answers(self, texts: HeadTexts) -> list[tuple[str, ...]]:
         """Return the likeliest label of each text or pair and its probability, or the score of each pair."""
-        encode = encoder_function(self.origin.encoder, self.origin.featurizer)
+        encode = make_encode(self.origin.encoder, self.origin.featurizer)
         found: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK_HEADS):
             part = texts[start : start + _CHUNK_HEADS]
@@ -392,7 +392,7 @@ def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -
     if not isinstance(answers, ScoreAnswers):
         return {}
     scored = [rows[row] for row in parts.scored.tolist()]
-    similarity = cosines(encoder_function(origin.encoder, origin.featurizer), origin.featurizer)
+    similarity = make_similarity(make_encode(origin.encoder, origin.featurizer), origin.featurizer)
     predicted = similarity([row.texts[0] for row in scored], [row.texts[1] for row in scored])
     return {"pearson of the cosine": pearson(predicted, answers.truth(scored))}
 
@@ -401,7 +401,7 @@ def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, 
     flat = [text for row in texts for text in row]
     if not frozen:
         return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
-    return fix_encoder(encoder_function(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
+    return fix_encoder(make_encode(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
 
 
 def fix_encoder(vectors: Floats) -> Bag:

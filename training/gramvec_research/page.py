@@ -26,7 +26,7 @@ from gramvec_research.shared import (
 from gramvec_research.vectors import save_vectors
 from gramvec_training.evaluate.report import format_markdown_table, plot_curves
 from gramvec_training.readers.lines import number_lines
-from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.shared import digest, write_atomically
 
 _SHOWN = 16  # hex digits of a SHA-256
@@ -42,7 +42,7 @@ def digests_of(experiment: Experiment, inputs: ExperimentInputs) -> dict[str, st
     if experiment.tags:
         return _show({"treebank": inputs.tagged})
     named: dict[str, Path | None] = {
-        "vectors": vectors_at(inputs.vectors),
+        "vectors": find_vectors(inputs.vectors),
         "norms": inputs.norms,
         **{f"frequencies {path.name}": path for path in inputs.frequencies},
         **{f"set {path.name}": path for path in (*inputs.sets, *inputs.word_sets)},
@@ -148,7 +148,7 @@ def _choose_lines(lines: list[bytes], number: int) -> list[bytes]:
 
 
 def _vectors(place: Path, out: Path) -> Path:
-    words, vectors = read_vectors(vectors_at(place))
+    words, vectors = read_vectors(find_vectors(place))
     out.parent.mkdir(parents=True, exist_ok=True)
     save_vectors(out, words[:_WORDS], vectors[:_WORDS])
     return out

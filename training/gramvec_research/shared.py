@@ -22,17 +22,17 @@ from gramvec.text.arrays import FeatureBatch
 from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, save_vectors, treebank_tokens
 from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import count_documents
-from gramvec_training.encoders.bag import bag_of
-from gramvec_training.encoders.build import cosines, encoder_function
+from gramvec_training.encoders.bag import make_bag
+from gramvec_training.encoders.build import make_encode, make_similarity
 from gramvec_training.evaluate.backend import ScoredModel, remove_components_of_sets
 from gramvec_training.evaluate.report import read_record
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
 from gramvec_training.export.bundle import read_weights
-from gramvec_training.fit.sif import idf_weights, word_table, word_weights
+from gramvec_training.fit.sif import make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.options import RunOptions
-from gramvec_training.readers.vectors import vectors_at
+from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun
-from gramvec_training.runs.sif import word_vectors
+from gramvec_training.runs.sif import read_word_vectors
 from gramvec_training.runs.train import carry_out
 from gramvec_training.shared import Floats, digest, write_atomically
 
@@ -155,7 +155,7 @@ class SetWords:
         kept = [row for row, word in enumerate(words) if word.lower() in tokens]
         if not kept:
             raise InputError(f"{vectors}: no vector for any word of these sets; give vectors of the sets' language")
-        vocabulary, self.table = word_table([words[row] for row in kept], found[kept], {}, symbols=False)
+        vocabulary, self.table = make_word_table([words[row] for row in kept], found[kept], {}, symbols=False)
         self.words = [entry.text for entry in vocabulary.entries()]
         self._featurizer = Featurizer(_SPEC, vocabulary)
 
@@ -165,18 +165,18 @@ class SetWords:
 
     def sif(self, frequencies: Mapping[str, float], a: float = 1e-3) -> Floats:
         """Return a / (a + p(w)) of each row."""
-        return word_weights(self.words, frequencies, a)
+        return weigh_words(self.words, frequencies, a)
 
     def idf(self) -> Floats:
         """Return log((1 + N) / (1 + N_w)) of each row, over the sentences of all sets (equation 7)."""
-        return idf_weights(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
+        return weigh_words_by_idf(count_documents(self.texts, self.featurize, len(self.words)), len(self.texts))
 
     def model(self, weights: Floats | None = None, components: int = 0) -> ScoredModel:
         """Return the means of the vectors times weights float32[rows], less the first common components of each set."""
         table = self.table if weights is None else self.table * weights[:, None]
-        encoder = bag_of(table, pooling="mean", activation="linear")
-        encode = encoder_function(encoder, self.featurize)
-        model = ScoredModel("words", self._featurizer, encode, cosines(encode, self.featurize))
+        encoder = make_bag(table, pooling="mean", activation="linear")
+        encode = make_encode(encoder, self.featurize)
+        model = ScoredModel("words", self._featurizer, encode, make_similarity(encode, self.featurize))
         return remove_components_of_sets(model, components, "both") if components else model
 
     def score(self, weights: Floats | None = None, components: int = 0) -> dict[str, float]:
@@ -188,9 +188,9 @@ class SetWords:
 @functools.lru_cache(maxsize=2)  # a run of all experiments asks ten times for the same
 def vectors_of(place: Path) -> tuple[list[str], Floats]:
     """Return words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
-    found = vectors_at(place)
+    found = find_vectors(place)
     if not (found / MANIFEST).is_file():
-        words, vectors, _ = word_vectors(found)
+        words, vectors, _ = read_word_vectors(found)
         return words, vectors
     bundle = open_bundle(found)
     table = read_weights(bundle)[0]
@@ -300,7 +300,7 @@ def cut_vectors(inputs: ExperimentInputs) -> tuple[Path, int]:
     """Return a file of the first 50,000 words of the vectors, and their dimension: no run needs all of GloVe."""
     words, vectors = vectors_of(inputs.vectors)
     inputs.work.mkdir(parents=True, exist_ok=True)
-    path = (inputs.work / f"vectors-{digest(vectors_at(inputs.vectors).resolve())[:8]}.npy").resolve()
+    path = (inputs.work / f"vectors-{digest(find_vectors(inputs.vectors).resolve())[:8]}.npy").resolve()
     if not path.is_file():
         save_vectors(path, words[:_COMMONEST], vectors[:_COMMONEST])
     return path, int(vectors.shape[1])

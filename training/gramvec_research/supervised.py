@@ -24,16 +24,16 @@ from gramvec_research.shared import ExperimentInputs, key_of, load_or_make, requ
 from gramvec_research.systems import learn_system
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.corpus import Corpus
-from gramvec_training.encoders.bag import Average, ProjectionSettings, bag_of
+from gramvec_training.encoders.bag import Average, ProjectionSettings, make_bag
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import encoder_function
+from gramvec_training.encoders.build import make_encode
 from gramvec_training.fit.loop import Selection, fit
-from gramvec_training.fit.sif import word_table, word_weights
+from gramvec_training.fit.sif import make_word_table, weigh_words
 from gramvec_training.fit.trainer import Trainer, choose_device
 from gramvec_training.readers.labels import Labeled, read_labeled
-from gramvec_training.readers.vectors import read_frequencies, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_frequencies
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.runs.train import run_model
+from gramvec_training.runs.train import wrap_run
 from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.shared import Doubles, Floats, Ints, digest
 
@@ -269,11 +269,11 @@ def average_vectors(inputs: ExperimentInputs, texts: list[str], a: float | None 
     kept = [row for row, word in enumerate(words) if word.lower() in occurring]
     if not kept:
         raise InputError(f"{inputs.vectors}: no vector for any word of these texts; give vectors of their language")
-    vocabulary, table = word_table([words[row] for row in kept], vectors[kept], {}, symbols=False)
+    vocabulary, table = make_word_table([words[row] for row in kept], vectors[kept], {}, symbols=False)
     if a is not None:
         listed = [entry.text for entry in vocabulary.entries()]
-        table = table * word_weights(listed, _frequencies(inputs.frequencies[0]), a)[:, None]
-    return encoder_function(bag_of(table, pooling="mean", activation="linear"), Featurizer(_WORDS, vocabulary))(tokens)
+        table = table * weigh_words(listed, _frequencies(inputs.frequencies[0]), a)[:, None]
+    return make_encode(make_bag(table, pooling="mean", activation="linear"), Featurizer(_WORDS, vocabulary))(tokens)
 
 
 _frequencies = functools.lru_cache(1)(read_frequencies)  # a second, and the same for each fit
@@ -291,7 +291,7 @@ def _settings(task: SupervisedTask, system: str, regime: Regime, seed: int, *, j
 
 def _origin(inputs: ExperimentInputs, system: str, seed: int) -> str:
     if system == SIF:
-        return "-".join(digest(path.resolve()) for path in (vectors_at(inputs.vectors), inputs.frequencies[0]))
+        return "-".join(digest(path.resolve()) for path in (find_vectors(inputs.vectors), inputs.frequencies[0]))
     return learn_system(inputs, system, seed)[0].name  # which has a digest of all that it was learned from
 
 
@@ -307,7 +307,7 @@ def _start(
         projection = ProjectionSettings(kind="projection")
         return Average(table, projection, _PROJECTION, generator), one_row_each(len(texts))
     run = load_run(learn_system(inputs, system, seed)[0])
-    model = run_model(run)
+    model = wrap_run(run)
     if regime == "features":
         return fix_encoder(model.encode(texts)), one_row_each(len(texts))
     corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))

@@ -31,7 +31,7 @@ from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.similarity import correlate, find_sets, score_sets
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.runs.train import run_model
+from gramvec_training.runs.train import wrap_run
 
 # Pairs of phrases before sentences: the papers' are phrases of PPDB.
 DATA = [
@@ -366,7 +366,7 @@ def count_longer_words(left: Sequence[str], right: Sequence[str], words: ScoredM
 def models_of(inputs: ExperimentInputs, systems: Sequence[str]) -> dict[str, list[ScoredModel]]:
     """Return the models of each system, one a seed."""
     return {
-        system: [run_model(load_run(learn_system(inputs, system, seed)[0])) for seed in inputs.seeds]
+        system: [wrap_run(load_run(learn_system(inputs, system, seed)[0])) for seed in inputs.seeds]
         for system in systems
     }
 

@@ -40,7 +40,7 @@ from gramvec_training.encoders.recurrent import lstm
 from gramvec_training.fit.loop import Selection, fit
 from gramvec_training.fit.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, move
-from gramvec_training.readers.lines import near, number_lines
+from gramvec_training.readers.lines import number_lines, shorten_path
 from gramvec_training.sections import ENCODERS, Decay, Optimizer, Penalty, Positive, PositiveCount, Schedule
 from gramvec_training.shared import Ints
 
@@ -96,10 +96,10 @@ def read_tagged(path: Path, *, column: TagColumn = "xpos") -> list[TaggedSentenc
         if fields == [""]:
             end()
         elif len(fields) > 1 or not fields[0].startswith("#"):
-            pairs += _tag(fields, _COLUMNS[column], near(path), number)
+            pairs += _tag(fields, _COLUMNS[column], shorten_path(path), number)
     end()
     if not sentences:
-        raise InputError(f"{near(path)}: no sentence; give CoNLL-U, or a word, a tab and a tag a line")
+        raise InputError(f"{shorten_path(path)}: no sentence; give CoNLL-U, or a word, a tab and a tag a line")
     return sentences
 
 

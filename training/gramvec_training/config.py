@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from gramvec.errors import InputError
-from gramvec_training.registry import first_error
+from gramvec_training.registry import describe_first_error
 from gramvec_training.sections import (
     ENCODERS,
     OBJECTIVES,
@@ -325,4 +325,4 @@ def parse_config(values: dict[str, Any], *, source: str) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{source}: {first_error(error, 'the config')}") from error
+        raise InputError(f"{source}: {describe_first_error(error, 'the config')}") from error

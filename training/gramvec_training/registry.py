@@ -61,7 +61,7 @@ class Registry(Generic[Section]):
         try:
             return self._find(kind)[0].model_validate(values)
         except ValidationError as error:
-            raise ValueError(first_error(error)) from None
+            raise ValueError(describe_first_error(error)) from None
 
     def _find(self, kind: Any) -> tuple[type[Section], type]:
         import_modules(self._package)
@@ -70,7 +70,7 @@ class Registry(Generic[Section]):
         return self._classes[kind]
 
 
-def first_error(error: ValidationError, whole: str = "the section") -> str:
+def describe_first_error(error: ValidationError, whole: str = "the section") -> str:
     """Return a sentence on the first error: the key, or `whole`, and what is wrong with it."""
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"]) or whole

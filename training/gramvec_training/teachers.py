@@ -42,7 +42,7 @@ def project_vectors(vectors: Tensor, axes: Tensor) -> Tensor:
     return functional.normalize(vectors.float() @ axes.T, dim=1)
 
 
-def principal_projection(vectors: Halves, dimension: int, *, whitening: float = 0.0) -> Projection:
+def find_principal_projection(vectors: Halves, dimension: int, *, whitening: float = 0.0) -> Projection:
     """Compute the leading axes of all vectors float16[n, d]; the identity if `dimension` is d.
 
     whitening: each axis is divided by its variance to the power of half of this: 0 keeps their variances, and 1 makes
@@ -114,9 +114,9 @@ class TransformerTeacher:
     """
 
     def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
-        self.model = model_folder(model)
+        self.model = find_model_folder(model)
         self.digest = _digest(self.model)
-        self.precision = precision_on(device)
+        self.precision = choose_precision(device)
         self.folder = cache / f"{self.digest[:12]}-{self.precision}"
         self.folder.mkdir(parents=True, exist_ok=True)
         self._device = device
@@ -188,7 +188,7 @@ def keys_of(texts: Sequence[str]) -> TextKeys:
     return np.frombuffer(data, np.uint64).reshape(-1, 2)
 
 
-def model_folder(model: str | Path) -> Path:
+def find_model_folder(model: str | Path) -> Path:
     """Return the folder of a sentence-transformers model, or the one that the installed package of this name carries.
 
     Raises:
@@ -221,7 +221,7 @@ def _digest(folder: Path) -> str:
     return state.hexdigest()
 
 
-def precision_on(device: torch.device) -> TeacherPrecision:
+def choose_precision(device: torch.device) -> TeacherPrecision:
     """Return the precision that a teacher computes in on this device.
 
     bfloat16 is 2.6 times as fast as float32 on a CPU that has it, at a mean cosine of 0.999 to it; a CPU that has it

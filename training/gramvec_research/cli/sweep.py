@@ -75,7 +75,7 @@ def sweep(
         raise click.UsageError("-a belongs to a [sif] config, --orders and --sizes to a [training] one")
     from gramvec_research.sweep import check_mean, make_tables, read_result, to_json
     from gramvec_training.config import load_config
-    from gramvec_training.runs.adhoc_config import command_line, show_path
+    from gramvec_training.runs.adhoc_config import format_command, show_path
     from gramvec_training.shared import write_atomically
 
     wanted = load_config(config)
@@ -87,7 +87,7 @@ def sweep(
     results = []
     for number, cell in enumerate(cells, start=1):
         click.echo(f"{number} of {len(cells)}: {cell.folder}", err=True)
-        command = command_line("sweep", show_path(config))
+        command = format_command("sweep", show_path(config))
         record = _record(folder / cell.folder, cell.config, data, command, options)
         results.append(read_result(cell, record, mean_of))
         write_atomically(folder / "sweep.json", lambda handle: handle.write(to_json(results)))

@@ -48,7 +48,7 @@ from gramvec_training.evaluate.similarity import correlate, find_sets
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
-from gramvec_training.runs.train import run_model
+from gramvec_training.runs.train import wrap_run
 from gramvec_training.shared import Floats
 
 _FILE = "mined_phrases.pairs.tsv.gz"  # the most frequent pairs first, as PPDB has the surest first
@@ -362,7 +362,7 @@ _FALLS = -0.3  # of a correlation over sets
 def score_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     """Compare each set's share of words that training saw seldom with PARAGRAM-PHRASE's Pearson, mean over seeds."""
     runs = [load_run(learn_system(inputs, "PP", seed)[0]) for seed in inputs.seeds]
-    models = [run_model(run) for run in runs]
+    models = [wrap_run(run) for run in runs]
     counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
     rows: list[ResultRow] = []
     for similarity_set in find_sets(inputs.sets)[0]:

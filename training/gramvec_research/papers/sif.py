@@ -44,7 +44,7 @@ from gramvec_research.supervised import (
 )
 from gramvec_research.sweep import FIGURE_2A
 from gramvec_training.evaluate.similarity import find_sets
-from gramvec_training.fit.sif import common_components
+from gramvec_training.fit.sif import find_common_components
 from gramvec_training.readers.vectors import read_frequencies
 
 # GloVe 840B, Tables 1 and 6 of the paper.
@@ -133,7 +133,7 @@ def find_component_words(inputs: ExperimentInputs) -> ResultTable:
         words = SetWords(inputs.vectors, [folder])
         model = words.model(words.sif(frequencies))
         vectors = model.encode(words.texts)
-        (component,) = common_components(vectors, 1)
+        (component,) = find_common_components(vectors, 1)
         task = find_sets([folder])[0][0].task
         nearest = _nearest(words, component, ranks)
         found[task] = sum(ranks[word] < _FUNCTION_WORDS for word in nearest)

@@ -383,10 +383,10 @@ def _model(name: str, device: str, components: int | None, sides: ComponentSides
     import gramvec
     from gramvec_training.evaluate.backend import remove_components_of_sets, serve_model
     from gramvec_training.runs.run_dir import is_begun, load_run
-    from gramvec_training.runs.train import run_model
+    from gramvec_training.runs.train import wrap_run
 
     if is_begun(Path(name)):
-        model = run_model(load_run(Path(name)), device)
+        model = wrap_run(load_run(Path(name)), device)
     else:
         model = serve_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
     return model if components is None else remove_components_of_sets(model, components, sides)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from gramvec_training.cli.records import record_options
-from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, not_written, one_sentence, seconds_taken
+from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, describe_not_written, measure_seconds, one_sentence
 from gramvec_training.options import FileOptions, RunOptions, SifOptions
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def plan_file_run(options: FileOptions, run: RunOptions, *, out: Path | None, bu
         options = options.model_copy(update={"labeled" if options.has_labels else "pairs": own})
         run = run.model_copy(update={"overwrite": False})
     read = _read(own, options)
-    from gramvec_training.runs.adhoc_config import file_config
+    from gramvec_training.runs.adhoc_config import make_file_config
 
-    config = file_config(own, options, name_from=name_from)
+    config = make_file_config(own, options, name_from=name_from)
     return FileRun(config, out or Path("runs") / config.model.name, run, read)
 
 
@@ -66,12 +66,12 @@ def show_file(own: Path) -> str:
 def _spool(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, overwrite: bool) -> tuple[Path, Path]:
     from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers.lines import spool
-    from gramvec_training.runs.adhoc_config import model_name
+    from gramvec_training.runs.adhoc_config import make_model_name
     from gramvec_training.runs.run_dir import INPUT, make_way
 
     if start is not None:
         find_bundle(start)
-    folder = out or Path("runs") / model_name(name_from)
+    folder = out or Path("runs") / make_model_name(name_from)
     make_way(folder, overwrite=overwrite)
     folder.mkdir(parents=True, exist_ok=True)
     spool(pipe, folder / INPUT)
@@ -149,10 +149,10 @@ def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str],
     click.echo(show_pair_report(report))
     click.echo(f"beside {report['best']}: {describe_verdict(report['verdict'])}")
     if manifest is None:
-        raise InputError(not_written(bundle, "use the model as it was"))
+        raise InputError(describe_not_written(bundle, "use the model as it was"))
     assert manifest.lexical is not None
     columns = manifest.lexical.columns
-    click.echo(f"{bundle}: {columns} lexical columns, to be had with --space lexical; {seconds_taken():.0f} s")
+    click.echo(f"{bundle}: {columns} lexical columns, to be had with --space lexical; {measure_seconds():.0f} s")
 
 
 @click.command()
@@ -177,9 +177,9 @@ def sif(options: SifOptions, out: Path, overwrite: bool) -> None:
         raise click.UsageError("give --texts to take the components from, or --components 0")
     if (options.weights == "idf") != bool(options.documents):
         raise click.UsageError("--documents and --weights idf go together: give both or neither")
-    from gramvec_training.runs.adhoc_config import command_line, show_path, sif_config
+    from gramvec_training.runs.adhoc_config import format_command, make_sif_config, show_path
 
     sources = ["--vectors", show_path(options.vectors), "--freq", show_path(options.freq)]
     sources += [word for path in options.texts for word in ("--texts", show_path(path))]
     run = RunOptions(device="cpu", overwrite=overwrite)
-    carry_out(out, sif_config(options, name="sif"), Path(), command_line("sif", *sources), options=run)
+    carry_out(out, make_sif_config(options, name="sif"), Path(), format_command("sif", *sources), options=run)

@@ -128,14 +128,14 @@ def fit(
         raise click.UsageError(NO_DATA)
     folder = folder or Path("runs") / (wanted.model.name if wanted else "")
 
-    from gramvec_training.runs.adhoc_config import command_line, show_path
+    from gramvec_training.runs.adhoc_config import format_command, show_path
 
     source = [show_path(config)] if config else []
     source += ["--labeled" if file.has_labels else "--pairs", show_file(own)] if own else []
     source += ["--from", show_path(Path(file.start))] if file.start else []
     source += list_given("layout", "bad_rows", "held_out", "epochs", "rate")
     carry_out(
-        folder, wanted, data, command_line("fit", *source), options=options, bundle=bundle, anyway=anyway, read=read
+        folder, wanted, data, format_command("fit", *source), options=options, bundle=bundle, anyway=anyway, read=read
     )
 
 
@@ -200,16 +200,16 @@ def distill(
     if config is not None and data is None and not options.resume:
         raise click.UsageError(NO_DATA)
     from gramvec_training.config import load_config
-    from gramvec_training.runs.adhoc_config import command_line, show_path, texts_config, with_teacher
+    from gramvec_training.runs.adhoc_config import format_command, make_texts_config, replace_teacher, show_path
 
-    wanted = load_config(config) if config else texts_config(own) if own.texts else None
+    wanted = load_config(config) if config else make_texts_config(own) if own.texts else None
     if wanted is not None and own.teacher:
-        wanted = with_teacher(wanted, own.teacher)
+        wanted = replace_teacher(wanted, own.teacher)
     source = [show_path(config)] if config else [word for path in own.texts for word in ("--texts", show_path(path))]
     source += ["--teacher", Path(own.teacher).name] if own.teacher else []
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
     options = options.model_copy(update={"cache": own.cache})
-    carry_out(folder, wanted, data, command_line("distill", *source), options=options)
+    carry_out(folder, wanted, data, format_command("distill", *source), options=options)
 
 
 for _command in (sif, adapt, convert, lexical, evaluate, report, card):

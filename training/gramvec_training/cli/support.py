@@ -96,11 +96,11 @@ def list_given(*names: str) -> list[str]:
 
 
 def start_clock() -> None:
-    """Record the start of the command for `seconds_taken`."""
+    """Record the start of the command for `measure_seconds`."""
     click.get_current_context().find_root().meta[_BEGAN] = time.monotonic()
 
 
-def seconds_taken() -> float:
+def measure_seconds() -> float:
     """Return the wall seconds since the command began."""
     began: float = click.get_current_context().find_root().meta[_BEGAN]
     return time.monotonic() - began
@@ -109,7 +109,7 @@ def seconds_taken() -> float:
 ANYWAY = click.option("--anyway", is_flag=True, help="Write the model although it is no better than before.")
 
 
-def not_written(bundle: Path, instead: str) -> str:
+def describe_not_written(bundle: Path, instead: str) -> str:
     """Return why a bundle was not written."""
     return f"{bundle}: not written, because the new model is no better for sure; {instead}, or give --anyway"
 
@@ -195,7 +195,7 @@ def carry_out(
         _report(run(begun, folder, options, again=f"with: {shlex.join(words)}"), folder)
     if bundle is not None:
         if not anyway and not _is_better(run_dir.load_run(folder).record):
-            raise InputError(not_written(bundle, "keep the model that it started from"))
+            raise InputError(describe_not_written(bundle, "keep the model that it started from"))
         write_bundle(folder, bundle)
 
 
@@ -224,7 +224,7 @@ def _report(record: dict[str, Any], folder: Path) -> None:
         click.echo(format_table({record["name"]: record["scores"]}))
     report_held_out(record)
     new = f" ({record['rows'] - record['start']['rows']:,} new)" if "start" in record else ""
-    taken = f"{seconds_taken():.0f} s, of which training {record['seconds']:.0f} s"
+    taken = f"{measure_seconds():.0f} s, of which training {record['seconds']:.0f} s"
     click.echo(f"{folder}: {record['rows']:,} rows{new}, {taken}")
 
 

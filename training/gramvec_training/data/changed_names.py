@@ -66,12 +66,12 @@ def _in_word(name: str, drawn: Random, change: Callable[[str, int], str]) -> str
     return name[: word.start()] + changed + name[word.end() :]
 
 
-def changed_name(name: str, drawn: Random) -> str:
+def change_name(name: str, drawn: Random) -> str:
     """Return a name changed in one of the WAYS."""
     return drawn.choice(WAYS)(name, drawn)
 
 
-def other_number(name: str, drawn: Random) -> str:
+def change_number(name: str, drawn: Random) -> str:
     """Return a name with another value in the place of a number, which makes it another thing; equal without one."""
     numbers = list(_NUMBER.finditer(name))
     if not numbers:
@@ -81,7 +81,7 @@ def other_number(name: str, drawn: Random) -> str:
     return f"{name[: number.start()]}{abs(value)}{name[number.end() :]}"
 
 
-def with_address(name: str, street: str, drawn: Random) -> tuple[str, str]:
+def add_address(name: str, street: str, drawn: Random) -> tuple[str, str]:
     """Return a name with an address, telephone number and day, written in two ways."""
     house, day, month = drawn.randint(1, 200), drawn.randint(1, 9), drawn.randint(1, 9)
     phone = [drawn.randint(200, 999), drawn.randint(200, 999), drawn.randint(0, 9999)]
@@ -97,23 +97,23 @@ def with_address(name: str, street: str, drawn: Random) -> tuple[str, str]:
     return f"{name} {house} {street} {first}".strip(), f"{name} {house} {street} {second}".strip()
 
 
-def changed_rows(names: Sequence[str], drawn: Random) -> KnownRows:
+def change_rows(names: Sequence[str], drawn: Random) -> KnownRows:
     """Return names, and most of them again, changed; and some with another number, which are other things."""
     made = KnownRows([], [], [])
     for name in names:
-        left, right = name, changed_name(name, drawn)
+        left, right = name, change_name(name, drawn)
         if drawn.random() < WITH_ADDRESS:
-            left, right = with_address(name, drawn.choice(names), drawn)
+            left, right = add_address(name, drawn.choice(names), drawn)
         made.left.append(left)
         if drawn.random() < FOUND:
             made.truth.append((len(made.left) - 1, len(made.right)))
             made.right.append(right)
-        if drawn.random() < OTHER_NUMBER and (another := other_number(left, drawn)) != left:
+        if drawn.random() < OTHER_NUMBER and (another := change_number(left, drawn)) != left:
             made.right.append(another)
     return made
 
 
-def small_tables(known: KnownRows, drawn: Random) -> Iterator[KnownRows]:
+def make_small_tables(known: KnownRows, drawn: Random) -> Iterator[KnownRows]:
     """Yield tables of 2 to SMALL_ROWS rows a side: pairs of the tables at hand, changed names, and rows without one."""
     by_name = sorted(range(len(known.left)), key=lambda row: known.left[row])
     answers: dict[int, list[int]] = {}
@@ -123,7 +123,7 @@ def small_tables(known: KnownRows, drawn: Random) -> Iterator[KnownRows]:
         size = min(drawn.randint(2, SMALL_ROWS), len(by_name))
         start = drawn.randrange(len(by_name) - size + 1)
         rows = by_name[start : start + size] if drawn.random() < NEIGHBORS else drawn.sample(by_name, size)
-        made = changed_rows([known.left[row] for row in rows], drawn)
+        made = change_rows([known.left[row] for row in rows], drawn)
         if drawn.random() < 0.5:
             made = KnownRows([known.left[row] for row in rows], [], [])
             for place, row in enumerate(rows):
@@ -134,7 +134,7 @@ def small_tables(known: KnownRows, drawn: Random) -> Iterator[KnownRows]:
             yield made
 
 
-def answered(known: KnownRows) -> KnownRows:
+def answer_rows(known: KnownRows) -> KnownRows:
     """Return the tables with those rows of the first that are in a pair, and no others."""
     rows = sorted({row for row, _ in known.truth})
     place = {row: number for number, row in enumerate(rows)}
@@ -142,7 +142,7 @@ def answered(known: KnownRows) -> KnownRows:
     return KnownRows([known.left[row] for row in rows], known.right, truth)
 
 
-def as_one_list(known: KnownRows) -> tuple[list[str], list[int]]:
+def join_lists(known: KnownRows) -> tuple[list[str], list[int]]:
     """Return the rows of both tables as one list, and the number of each row's thing."""
     of_right = {right: left for left, right in known.truth}
     first = len(known.left)

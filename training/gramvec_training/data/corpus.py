@@ -153,7 +153,7 @@ def collect_texts(
                 for text in taken:
                     origin.setdefault(text, source.name)
         if spans and not first:
-            part += _spans(rng.sample(part, min(spans, len(part))), rng)
+            part += _cut_spans(rng.sample(part, min(spans, len(part))), rng)
         earlier = set(ordered)
         distinct = [text for text in dict.fromkeys(part) if text not in earlier]
         rng.shuffle(distinct)
@@ -166,7 +166,7 @@ def collect_texts(
     return kept, counts
 
 
-def source_texts(source: TextSource, data: Path) -> list[str]:
+def read_source_texts(source: TextSource, data: Path) -> list[str]:
     """Return all texts of a source within its length limits, repeated ones too, in file order.
 
     Raises:
@@ -181,7 +181,7 @@ def source_texts(source: TextSource, data: Path) -> list[str]:
 
 
 def _take(source: TextSource, data: Path, rng: random.Random) -> list[str]:
-    texts = source_texts(source, data)
+    texts = read_source_texts(source, data)
     if source.cap is None or len(texts) <= source.cap:
         return texts
     return texts[: source.cap] if source.layout == "words" else rng.sample(texts, source.cap)
@@ -191,23 +191,23 @@ def _read(source: TextSource, path: Path) -> Iterable[str]:
     if source.layout == "words":
         return (line.split()[0] for line in read_texts(path))
     if source.layout == "columns":
-        return dict.fromkeys(_columns(path, source.columns))
+        return dict.fromkeys(_read_columns(path, source.columns))
     if source.layout == "similarity":
         files = sorted(path.glob("*.tsv")) if path.is_dir() else [path]
-        return (text for file in files for text in _columns(file, 3, first=1))
+        return (text for file in files for text in _read_columns(file, 3, first=1))
     if source.sentences:
         return dict.fromkeys(sentence for line in read_texts(path) for sentence in _SENTENCE_END.split(line))
     return read_texts(path)
 
 
-def _columns(path: Path, end: int | None, *, first: int = 0) -> Iterator[str]:
+def _read_columns(path: Path, end: int | None, *, first: int = 0) -> Iterator[str]:
     for _, line, _ in read_lines(path):
         for column in line.split("\t")[first:end]:
             if text := column.strip():
                 yield text
 
 
-def _spans(texts: Iterable[str], rng: random.Random) -> Iterator[str]:
+def _cut_spans(texts: Iterable[str], rng: random.Random) -> Iterator[str]:
     for text in texts:
         words = text.split()
         if len(words) < _SPAN_FROM:

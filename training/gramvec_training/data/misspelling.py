@@ -47,7 +47,7 @@ def _misspell(text: str, rng: np.random.Generator, share: float, known: Mapping[
         if real and rng.random() < 0.5:
             words[i] = real[int(rng.integers(len(real)))]
         else:
-            words[i] = _edit(words[i], rng)
+            words[i] = _change_letters(words[i], rng)
     return " ".join(words)
 
 
@@ -68,7 +68,7 @@ def misspell_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Se
     return word
 
 
-def _edit(word: str, rng: np.random.Generator) -> str:
+def _change_letters(word: str, rng: np.random.Generator) -> str:
     at = int(rng.integers(len(word)))
     swapped = max(at, 1)
     letter = LETTERS[int(rng.integers(len(LETTERS)))]
@@ -82,7 +82,7 @@ def _edit(word: str, rng: np.random.Generator) -> str:
     return edits[int(rng.integers(len(edits)))]
 
 
-def _sounding(word: str, rng: np.random.Generator) -> str:
+def _replace_sound(word: str, rng: np.random.Generator) -> str:
     """Replace one spelling in the word by another that sounds alike, if there is any."""
     for i in rng.permutation(len(SOUNDS)).tolist():
         sound, replacement = SOUNDS[int(i)]
@@ -95,12 +95,12 @@ def _sounding(word: str, rng: np.random.Generator) -> str:
 
 _Error = Callable[[str, np.random.Generator], str]
 ERRORS: tuple[tuple[_Error, ...], ...] = (
-    (_edit,),
-    (_edit,),
-    (_sounding,),
-    (_edit, _sounding),
-    (_sounding, _sounding),
-    (_edit, _edit),
+    (_change_letters,),
+    (_change_letters,),
+    (_replace_sound,),
+    (_change_letters, _replace_sound),
+    (_replace_sound, _replace_sound),
+    (_change_letters, _change_letters),
 )
 
 
@@ -127,7 +127,7 @@ def find_spelt_alike(words: Sequence[str], near: int) -> Ints:
     return found
 
 
-def copies_of(
+def make_copies(
     words: Sequence[str], copies: int, rng: np.random.Generator, *, known: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Misspell every word once, then all of them again, `copies` times."""

@@ -55,52 +55,55 @@ class LearningTable(NamedTuple):
 def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
     """Yield the tables of data/dev: joins, their halves, lists and changed names, labeled sets, and registers."""
     for number, path in enumerate(sorted((folder / "joins").iterdir())):
-        left, right, answers = (_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
+        left, right, answers = (_read_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
         places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
         lefts, rights = ([row["title"] for row in table] for table in (left, right))
         truth = sorted((places[1][row["right"]], places[0][row["left"]]) for row in answers)
         source = f"joins {number % 5 + 1} of 5"
-        yield two_tables(path.name, "join", source, [rights], [lefts], truth)
+        yield compare_two_tables(path.name, "join", source, [rights], [lefts], truth)
         # Half of the targets: what "no match" looks like.
         drawn = random.Random(path.name)
         kept = [place for place in range(len(lefts)) if drawn.random() < 0.5]
         new = {place: number for number, place in enumerate(kept)}
         half = [(right, new[left]) for right, left in truth if left in new]
-        yield two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
+        yield compare_two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
         known = KnownRows(lefts, rights, [(left, row) for row, left in truth])
-        texts, things = changed_names.as_one_list(known)
-        yield one_table(path.name, "list", source, [texts], things)
+        texts, things = changed_names.join_lists(known)
+        yield compare_one_table(path.name, "list", source, [texts], things)
         # Without the targets that no row has: a list in which most names stand twice.
-        texts, things = changed_names.as_one_list(changed_names.answered(known))
-        yield one_table(path.name, "answered list", source, [texts], things)
-        yield from _changed(path.name, source, known, drawn)
+        texts, things = changed_names.join_lists(changed_names.answer_rows(known))
+        yield compare_one_table(path.name, "answered list", source, [texts], things)
+        yield from _make_changed(path.name, source, known, drawn)
     for path in sorted((folder / "matching").iterdir()):
-        yield _labeled_set(path)
+        yield _read_labeled_set(path)
     for path in sorted((folder / "dedupe").glob("*.csv")):
-        rows = _rows(path)
+        rows = _read_rows(path)
         if "cluster" in rows[0]:
             names = [name for name in rows[0] if name not in ("id", "cluster")]
             columns = [[row[name] or "" for row in rows] for name in names]
             source = "febrl" if path.stem.startswith("febrl") else path.stem
-            yield one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
+            yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
 
 
-def _changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
+def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
     """Yield tables and lists of changed names, and many of some rows as one."""
     names = drawn.sample(known.left, min(changed_names.CHANGED_ROWS, len(known.left)))
-    some = {"changed": [changed_names.changed_rows(names, drawn)], "small": [*changed_names.small_tables(known, drawn)]}
+    some = {
+        "changed": [changed_names.change_rows(names, drawn)],
+        "small": [*changed_names.make_small_tables(known, drawn)],
+    }
     for kind, tables in some.items():
-        yield _together(
+        yield _join_tables(
             [
-                two_tables(name, kind, source, [table.right], [table.left], [(b, a) for a, b in table.truth])
+                compare_two_tables(name, kind, source, [table.right], [table.left], [(b, a) for a, b in table.truth])
                 for table in tables
             ]
         )
-        lists = [changed_names.as_one_list(table) for table in tables]
-        yield _together([one_table(name, f"{kind} list", source, [rows], things) for rows, things in lists])
+        lists = [changed_names.join_lists(table) for table in tables]
+        yield _join_tables([compare_one_table(name, f"{kind} list", source, [rows], things) for rows, things in lists])
 
 
-def _together(tables: Sequence[LearningTable]) -> LearningTable:
+def _join_tables(tables: Sequence[LearningTable]) -> LearningTable:
     """Return the pairs of several tables as those of one."""
     return tables[0]._replace(
         figures=np.concatenate([table.figures for table in tables]),
@@ -111,27 +114,27 @@ def _together(tables: Sequence[LearningTable]) -> LearningTable:
     )
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _read_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def _labeled_set(path: Path) -> LearningTable:
-    left, right = (_rows(path / f"{name}.csv") for name in ("left", "right"))
+def _read_labeled_set(path: Path) -> LearningTable:
+    left, right = (_read_rows(path / f"{name}.csv") for name in ("left", "right"))
     names = [name for name in left[0] if name != "id" and name in right[0]]
     places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
     labeled = {
         (places[0][row["left"]], places[1][row["right"]], int(row["match"]))
         for part in ("train", "valid", "test")
-        for row in _rows(path / f"{part}.csv")
+        for row in _read_rows(path / f"{part}.csv")
     }
     sides = [[[row[name] or "" for row in table] for name in names] for table in (left, right)]
     matches = [(left_row, right_row) for left_row, right_row, match in sorted(labeled) if match]
     pairs = [(left_row, right_row) for left_row, right_row, _ in sorted(labeled)]
-    return two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs)
+    return compare_two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs)
 
 
-def two_tables(
+def compare_two_tables(
     name: str,
     kind: str,
     source: str,
@@ -141,26 +144,26 @@ def two_tables(
     labeled: Sequence[tuple[int, int]] | None = None,
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
-    left_groups, right_groups = _groups(left), _groups(right)
+    left_groups, right_groups = _group_rows(left), _group_rows(right)
     at, with_, cosines = candidates.of((left_groups.joined(), right_groups.joined()))
     figures = pair_figures(tokens_of([left_groups.columns, right_groups.columns]), at, with_)
     rivals = rival_figures(at, with_, likeness(figures, cosines))
     keys = at * len(right_groups.counts) + with_
     pairs = left_groups.counts[at] * right_groups.counts[with_]
     if labeled is not None:
-        pairs = _counted(keys, labeled, left_groups, right_groups)
+        pairs = _count_pairs(keys, labeled, left_groups, right_groups)
     return LearningTable(
         name,
         kind,
         source,
         np.concatenate([figures, rivals], axis=1),
         pairs,
-        _counted(keys, truth, left_groups, right_groups),
+        _count_pairs(keys, truth, left_groups, right_groups),
         len(truth),
     )
 
 
-def _counted(keys: Int64s, rows: Sequence[tuple[int, int]], left: RowGroups, right: RowGroups) -> Int64s:
+def _count_pairs(keys: Int64s, rows: Sequence[tuple[int, int]], left: RowGroups, right: RowGroups) -> Int64s:
     """Return how many of the pairs of rows each pair of groups has."""
     known, counts = np.unique(
         [
@@ -176,9 +179,11 @@ def _counted(keys: Int64s, rows: Sequence[tuple[int, int]], left: RowGroups, rig
     return np.where(known[at] == keys, counts[at], 0)
 
 
-def one_table(name: str, kind: str, source: str, columns: ColumnTexts, things: Sequence[object]) -> LearningTable:
+def compare_one_table(
+    name: str, kind: str, source: str, columns: ColumnTexts, things: Sequence[object]
+) -> LearningTable:
     """Return the candidates of one table, in which rows of equal `things` are one."""
-    groups = _groups(columns)
+    groups = _group_rows(columns)
     at, with_, cosines = candidates.of((groups.joined(),))
     figures = pair_figures(tokens_of([groups.columns]), at, with_)
     rivals = one_table_rivals(at, with_, likeness(figures, cosines))
@@ -205,5 +210,5 @@ def one_table(name: str, kind: str, source: str, columns: ColumnTexts, things: S
     )  # fmt: skip
 
 
-def _groups(columns: ColumnTexts) -> RowGroups:
+def _group_rows(columns: ColumnTexts) -> RowGroups:
     return grouped([[fold_text(text) for text in column] for column in columns])

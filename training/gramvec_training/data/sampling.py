@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.readers.labels import Labeled, same_text
+from gramvec_training.readers.labels import Labeled, fold_text
 from gramvec_training.readers.pairs import Group
 from gramvec_training.shared import Ints
 
@@ -221,7 +221,7 @@ def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit
     texts: dict[str, str] = {}
     labels: dict[str, set[int]] = {}
     for label, (text, *_) in rows:
-        key = same_text(text)
+        key = fold_text(text)
         texts.setdefault(key, text)
         labels.setdefault(key, set()).add(numbers.setdefault(label, len(numbers)))
     found = LabelTexts(list(texts.values()), [tuple(sorted(own)) for own in labels.values()])

@@ -22,7 +22,7 @@ from gramvec.text.memo import edges_of
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, Start
 from gramvec_training.data.corpus import Featurize
-from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.shared import Ints
 
 CHUNK_TEXTS = 50_000
@@ -33,9 +33,9 @@ def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
     counts: Counter[str] = Counter()
     given = iter(texts)
     while chunk := list(islice(given, CHUNK_TEXTS)):
-        alphabet = frequent_characters(chunk, spec)
+        alphabet = find_frequent_characters(chunk, spec)
         if alphabet is not None:
-            counts.update(words_of(chunk, spec, alphabet))
+            counts.update(count_known_words(chunk, spec, alphabet))
     return counts
 
 
@@ -50,7 +50,7 @@ def count_documents(texts: Sequence[str], featurize: Featurize, rows: int, *, ch
     return counts
 
 
-def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
+def find_frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary | None:
     """Return a vocabulary of single characters; only its alphabet and table are used."""
     seen: Counter[str] = Counter()
     for text in texts:
@@ -64,14 +64,14 @@ def frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabulary |
     most = min((1 << 64 // longest) - 1, MAX_ALPHABET)
     if counts.keys() == {" "}:
         return None
-    entries = [Entry("ngram", text, count) for text, count in most_frequent(counts, 1, most)]
+    entries = [Entry("ngram", text, count) for text, count in keep_most_frequent(counts, 1, most)]
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
 def count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
     """Count the n-grams of the spec's orders over the alphabet's characters."""
     keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    for chars in _chunks(texts, spec, alphabet, "counting n-grams"):
+    for chars in _read_chunks(texts, spec, alphabet, "counting n-grams"):
         found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
         new_keys, new_counts = np.unique(found[valid], return_counts=True)
         keys, counts = _merge(keys, counts, new_keys, new_counts)
@@ -94,19 +94,19 @@ def _merge(
     return merged, total
 
 
-def words_of(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> Counter[str]:
+def count_known_words(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> Counter[str]:
     """Count the words made of the alphabet's characters."""
     counts: Counter[str] = Counter()
     outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
     letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
-    for chars in _chunks(texts, spec, alphabet, "counting words"):
+    for chars in _read_chunks(texts, spec, alphabet, "counting words"):
         text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
         spans = word_spans(chars)
         counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
 
 
-def _chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str) -> Iterator[Characters]:
+def _read_chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str) -> Iterator[Characters]:
     with progress_bar(title, len(texts), " texts") as bar:
         for start in range(0, len(texts), CHUNK_TEXTS):
             chunk = texts[start : start + CHUNK_TEXTS]
@@ -114,7 +114,7 @@ def _chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title
             bar.update(len(chunk))
 
 
-def most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
+def keep_most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
     """Return the first `most` entries with at least `min_count`, by descending count and then by text."""
     kept = [(text, count) for text, count in counts.items() if count >= min_count]
     kept.sort(key=lambda pair: (-pair[1], pair[0]))
@@ -160,38 +160,38 @@ def _count_entries(
     """Return the entries of `build_vocabulary`, by row."""
     kept = list(texts)
     given = None if words is None else list(words)
-    alphabet = frequent_characters([*kept, *(given or ())], spec)
+    alphabet = find_frequent_characters([*kept, *(given or ())], spec)
     if alphabet is None:
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
     if spec.orders:
         counts = count_ngrams(kept, spec, alphabet)
         if max_ngrams_each is not None:
-            counts = _most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
-        entries += [Entry("ngram", text, n) for text, n in most_frequent(counts, min_count, max_ngrams)]
+            counts = _keep_most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
+        entries += [Entry("ngram", text, n) for text, n in keep_most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        found: dict[str, int] = words_of(kept, spec, alphabet)
+        found: dict[str, int] = count_known_words(kept, spec, alphabet)
         if given is not None:
             whole = set(given)
             found, min_count = (
-                {word: found.get(word, 0) for word in words_of(given, spec, alphabet) if word in whole},
+                {word: found.get(word, 0) for word in count_known_words(given, spec, alphabet) if word in whole},
                 0,
             )
-        entries += [Entry("word", text, n) for text, n in most_frequent(found, min_count, max_words)]
+        entries += [Entry("word", text, n) for text, n in keep_most_frequent(found, min_count, max_words)]
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
         entries.append(Entry("unknown", "", 0))
     return entries
 
 
-def vocabulary_for(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
+def build_limited_vocabulary(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
     """Build the vocabulary of these texts within the config's limits; `data` is the folder of its word vectors."""
     limits = config.vocabulary
     words = None
     if limits.words_of_vectors:
         if config.model.vectors is None or not spec.words:
             raise InputError("vocabulary.words_of_vectors needs model.vectors and features.words; set both")
-        words = read_vectors(vectors_at(config.model.vectors, data))[0]
+        words = read_vectors(find_vectors(config.model.vectors, data))[0]
     return build_vocabulary(
         texts,
         spec,
@@ -236,12 +236,12 @@ def _add_entries(start: Start, known: Vocabulary, found: Sequence[Entry], spec: 
     return added
 
 
-def _most_frequent_of_each_order(
+def _keep_most_frequent_of_each_order(
     counts: dict[str, int], spec: FeatureSpec, min_count: int, most: int
 ) -> dict[str, int]:
     kept: dict[str, int] = {}
     for order in spec.orders:
-        kept.update(most_frequent({text: n for text, n in counts.items() if len(text) == order}, min_count, most))
+        kept.update(keep_most_frequent({text: n for text, n in counts.items() if len(text) == order}, min_count, most))
     return kept
 
 

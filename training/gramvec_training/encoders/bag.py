@@ -97,7 +97,7 @@ def distinct(ids: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     return (kept % most).to(ids.dtype), torch.cat([offsets[:1], lengths.cumsum(0).to(offsets.dtype)])
 
 
-def bag_of(
+def make_bag(
     table: Floats,
     bias: Floats | None = None,
     *,

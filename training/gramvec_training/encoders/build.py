@@ -39,7 +39,7 @@ def restore_encoder(settings: EncoderSettings, arrays: Arrays, dimension: int) -
 _CHUNK = 512  # texts that are featurized at a time
 
 
-def encoder_function(encoder: Encoder, featurize: Featurize) -> Encode:
+def make_encode(encoder: Encoder, featurize: Featurize) -> Encode:
     """Return a function from n texts to float32[n, d] by the encoder's current parameters."""
 
     @torch.no_grad()
@@ -69,7 +69,7 @@ def zero_unknown(encode: Encode, featurize: Featurize) -> Encode:
     return known
 
 
-def unit_vectors(encode: Encode, featurize: Featurize) -> Encode:
+def make_unit_encode(encode: Encode, featurize: Featurize) -> Encode:
     """Return the same function with vectors of length 1, zero for texts without a known feature."""
     known = zero_unknown(encode, featurize)
 
@@ -81,9 +81,9 @@ def unit_vectors(encode: Encode, featurize: Featurize) -> Encode:
     return unit
 
 
-def cosines(encode: Encode, featurize: Featurize) -> Similarity:
+def make_similarity(encode: Encode, featurize: Featurize) -> Similarity:
     """Return a function to the cosine float32[n] of left and right texts; 0 where a side has no known feature."""
-    unit = unit_vectors(encode, featurize)
+    unit = make_unit_encode(encode, featurize)
 
     def similarity(left: Sequence[str], right: Sequence[str]) -> Floats:
         cosine: Floats = np.einsum("nd,nd->n", unit(left), unit(right))

@@ -19,7 +19,7 @@ from gramvec_training.evaluate.similarity import (
     misspell_sets,
     score_sets,
 )
-from gramvec_training.fit.sif import common_components, remove_components
+from gramvec_training.fit.sif import find_common_components, remove_components
 from gramvec_training.shared import Doubles, Encode, Floats, Ints, Similarity
 
 ComponentSides = Literal["both", "each"]
@@ -68,7 +68,7 @@ def remove_components_of_sets(model: ScoredModel, components: int, sides: Compon
     """
 
     def removed(vectors: Floats, of: Floats) -> npt.NDArray[np.float64]:
-        found = remove_components(vectors, common_components(of, components)).astype(np.float64)
+        found = remove_components(vectors, find_common_components(of, components)).astype(np.float64)
         found[~vectors.any(axis=1)] = 0
         unit: npt.NDArray[np.float64] = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
         return unit

@@ -103,9 +103,9 @@ def _open_token_set() -> ModelForTexts:
 
 
 def _open_transformer(folder: str) -> ModelForTexts:
-    from gramvec_training.teachers import model_folder
+    from gramvec_training.teachers import find_model_folder
 
-    path = model_folder(folder)
+    path = find_model_folder(folder)
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     library = _import_library("sentence_transformers", "sentence-transformers")

@@ -22,11 +22,11 @@ from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.weights import NgramWeights
 from gramvec.text.vocabulary import Entry
 from gramvec_training.data.vocabulary import count_documents, count_repeated
-from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.bag import make_bag
 from gramvec_training.export.bundle import (
     ChosenChunks,
     can_have_memo,
-    choose,
+    choose_chunks,
     export_bundle,
     read_weights,
     save_lexical,
@@ -54,7 +54,7 @@ def scale_rows(table: Floats, entries: Sequence[Entry], scales: Mapping[str, flo
     return table * factors[:, None]
 
 
-def whitening_transform(vectors: Floats, strength: float) -> Floats:
+def make_whitening(vectors: Floats, strength: float) -> Floats:
     """Return a symmetric map float32[d, d] that divides each principal axis by its standard deviation ** strength.
 
     vectors: float32[n, d] of a sample of texts, brought to length 1 here and not centered. strength 0 changes nothing,
@@ -99,10 +99,10 @@ def adapt(
     lines = list(texts)
     if not lines:
         raise InputError("there are no texts to weigh by; give a file with one a line", field="texts")
-    weights = feature_weights(bundle.featurizer, lines, manifest.rows, a)
+    weights = weigh_features(bundle.featurizer, lines, manifest.rows, a)
     memo = ChosenChunks()
     if can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
-        memo = choose(count_repeated(lines, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
+        memo = choose_chunks(count_repeated(lines, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     known = bundle.lexical
     adapted = {"from": bundle.digest, "texts": len(lines), "a": a}
     chosen = name or f"{manifest.name}-adapted"
@@ -112,7 +112,7 @@ def adapt(
         kind=manifest.kind,
         spec=bundle.spec,
         vocabulary=bundle.vocabulary,
-        encoder=bag_of(
+        encoder=make_bag(
             table * weights[:, None],
             bias,
             pooling="mean" if graph.pooling == "mean" else "sum",
@@ -128,7 +128,7 @@ def adapt(
     return written, len(lines)
 
 
-def feature_weights(featurizer: Featurizer, texts: Sequence[str], rows: int, a: float) -> Floats:
+def weigh_features(featurizer: Featurizer, texts: Sequence[str], rows: int, a: float) -> Floats:
     """Return float32[rows]: a / (a + p) for each row, p the share of the texts that have it; 1 where none has."""
     shares = count_documents(texts, featurizer, rows) / max(len(texts), 1)
     return (a / (a + shares)).astype(np.float32)

@@ -35,7 +35,7 @@ from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.data.vocabulary import Counts, RepeatedParts
 from gramvec_training.encoders.base import Encoder, EncoderGraph
-from gramvec_training.encoders.build import encoder_function
+from gramvec_training.encoders.build import make_encode
 from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.shared import Floats
 
@@ -71,12 +71,12 @@ LONG_ROWS = 1_100
 FREQUENT, FAR = 16, 4
 
 
-def texts_of_every_kind(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
+def add_long_text(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -> list[str]:
     """Return the texts and a long one, made of the vocabulary and the memo, that has rows of every kind.
 
     featurizer: as the model is served, with its memo.
     """
-    long = _long_text(featurizer)
+    long = _make_long_text(featurizer)
     return [*texts, *({long} - set(texts) - {""})]
 
 
@@ -86,18 +86,18 @@ def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
     return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
 
 
-def _long_text(featurizer: Featurizer) -> str:
+def _make_long_text(featurizer: Featurizer) -> str:
     """Return words, n-grams, chunks and edges in turn, repeated until there are LONG_ROWS rows."""
     vocabulary, memo = featurizer.vocabulary, featurizer.memo
     kinds: list[Sequence[str]] = [vocabulary.word_texts, vocabulary.ngram_texts]
     kinds += [] if memo is None else memo.decode(vocabulary)
-    pieces = chain.from_iterable(zip_longest(*map(_some, kinds), fillvalue=""))
+    pieces = chain.from_iterable(zip_longest(*map(_sample_entries, kinds), fillvalue=""))
     text = " ".join(filter(None, map(str.strip, pieces)))
     rows = int(featurizer([text]).counts[0])
     return " ".join([text] * -(-LONG_ROWS // rows)) if rows else text
 
 
-def _some(entries: Sequence[str]) -> Sequence[str]:
+def _sample_entries(entries: Sequence[str]) -> Sequence[str]:
     """Return the most frequent entries and a few from all of the table; each of those reads 64 KB of it."""
     rest = entries[FREQUENT:]
     return [*entries[:FREQUENT], *rest[:: max(1, len(rest) // FAR)][:FAR], *rest[-1:]]
@@ -119,7 +119,7 @@ def can_have_memo(spec: FeatureSpec, *, sums: bool) -> bool:
     return sums and can_be_memoized(spec)
 
 
-def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
+def choose_chunks(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edges: int) -> ChosenChunks:
     """Return the chunks and edges whose rows save the most look-ups, the most frequent first.
 
     One saves its rows less one each time: of the n-grams that end in one character the longest is a row. Those with a
@@ -128,24 +128,24 @@ def choose(repeated: RepeatedParts, featurizer: Featurizer, *, chunks: int, edge
     vocabulary = featurizer.vocabulary
     featurizer = Featurizer(featurizer.spec, vocabulary, memo=Memo.build([], vocabulary))
     known = set(map(chr, vocabulary.alphabet.tolist()))
-    candidates = _candidates(repeated.chunks, known, LONGEST_CHUNK)
+    candidates = _list_candidates(repeated.chunks, known, LONGEST_CHUNK)
     rows: list[int] = []
     for start in range(0, len(candidates), _BLOCK):
         rows += featurizer([chunk for chunk, _ in candidates[start : start + _BLOCK]]).counts.tolist()
-    chosen = _best(candidates, rows, chunks)
+    chosen = _choose_best(candidates, rows, chunks)
     reach = longest_reach(featurizer.spec.orders, vocabulary.bits)
     if not reach or not edges:
         return ChosenChunks(chosen)
-    row_of = _ngram_rows(vocabulary)
-    candidates = _candidates(repeated.edges, known, 2 * reach + 1)
+    row_of = _index_ngrams(vocabulary)
+    candidates = _list_candidates(repeated.edges, known, 2 * reach + 1)
     orders = featurizer.spec.orders
     rows = [
         sum(not row_of.keys().isdisjoint(ngrams) for ngrams in ngrams_by_end(edge, orders)) for edge, _ in candidates
     ]
-    return ChosenChunks(chosen, _best(candidates, rows, edges))
+    return ChosenChunks(chosen, _choose_best(candidates, rows, edges))
 
 
-def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tuple[Memo, Floats]:
+def make_memo(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tuple[Memo, Floats]:
     """Return the memo, and the table float32[rows + chunks + edges, d] that goes with it.
 
     table: float32[rows, d], each row a feature's own. N-grams get their suffixes, and the rows of chunks and edges,
@@ -159,14 +159,14 @@ def memo_of(chosen: ChosenChunks, featurizer: Featurizer, table: Floats) -> tupl
         batch = featurizer(chosen.chunks[start : start + _BLOCK])
         for index, (first, last) in enumerate(zip(batch.offsets[:-1], batch.offsets[1:], strict=True), start):
             sums[index] = table[batch.ids[first:last]].sum(axis=0, dtype=np.float64)
-    row_of = _ngram_rows(vocabulary)
+    row_of = _index_ngrams(vocabulary)
     for index, edge in enumerate(chosen.edges, len(chosen.chunks)):
         rows = [row_of[ngram] for ngram in ngrams_across(edge, orders) if ngram in row_of]
         sums[index] = table[rows].sum(axis=0, dtype=np.float64)
     return memo, np.concatenate([sum_suffixes(table, suffix_rows(vocabulary)), sums])
 
 
-def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:
+def _list_candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str, int]]:
     return [
         (text, count)
         for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -174,7 +174,7 @@ def _candidates(counts: Counts, known: set[str], longest: int) -> list[tuple[str
     ]
 
 
-def _best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int) -> list[str]:
+def _choose_best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int) -> list[str]:
     saved = [
         (-count * (row - 1), index)
         for index, ((_, count), row) in enumerate(zip(candidates, rows, strict=True))
@@ -183,7 +183,7 @@ def _best(candidates: Sequence[tuple[str, int]], rows: Sequence[int], most: int)
     return [candidates[index][0] for index in sorted(index for _, index in sorted(saved)[:most])]
 
 
-def _ngram_rows(vocabulary: Vocabulary) -> dict[str, int]:
+def _index_ngrams(vocabulary: Vocabulary) -> dict[str, int]:
     return dict(zip(vocabulary.ngram_texts, vocabulary.ngram_rows.tolist(), strict=True))
 
 
@@ -231,16 +231,16 @@ def export_bundle(
     featurizer = memoized = Featurizer(spec, vocabulary)
     memory = None
     if any(memo):
-        memory, table = memo_of(memo, featurizer, table)
+        memory, table = make_memo(memo, featurizer, table)
         memoized = Featurizer(spec, vocabulary, memo=memory)
     if golden_texts is None:
         # What is read in order rounds a little at every step, on each processor another way: no long text there.
-        golden_texts = GOLDEN_TEXTS if parts.in_order else texts_of_every_kind(memoized)
+        golden_texts = GOLDEN_TEXTS if parts.in_order else add_long_text(memoized)
 
     parity: dict[str, Any] = {"texts": len(parity_texts)}
     exact = _run_in_float32(memoized, parity_texts, parts, table, dimension)
     if len(parity_texts):
-        parity["float32_vs_trainer"] = _largest_distance(exact, encoder_function(encoder, featurizer)(parity_texts))
+        parity["float32_vs_trainer"] = _find_largest_distance(exact, make_encode(encoder, featurizer)(parity_texts))
         if not parity["float32_vs_trainer"] <= PARITY:
             raise InputError(
                 f"the graph and the trainer differ by {parity['float32_vs_trainer']:.1e} (1 - cosine), "
@@ -255,7 +255,7 @@ def export_bundle(
         runtime = runtime_of(folder, graph, dimension)
         if len(parity_texts):
             stored = runtime.run(memoized(parity_texts))
-            parity["stored_vs_float32"] = _largest_distance(stored, exact)
+            parity["stored_vs_float32"] = _find_largest_distance(stored, exact)
         golden = make_golden(runtime.run, featurizer, memoized, golden_texts)
         runtime.close()
         (folder / "README.md").write_text(card, encoding="utf-8")
@@ -293,7 +293,7 @@ def _run_in_float32(
         return vectors
 
 
-def _largest_distance(found: Floats, expected: Floats) -> float:
+def _find_largest_distance(found: Floats, expected: Floats) -> float:
     """Return the largest 1 - cosine of two rows in float64: 0 for two zero rows, 1 for zero against non-zero."""
     a, b = found.astype(np.float64), np.asarray(expected, np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)

@@ -12,16 +12,16 @@ from gramvec.errors import InputError
 from gramvec.runtime.int8 import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import count_repeated
-from gramvec_training.encoders.bag import bag_of
+from gramvec_training.encoders.bag import make_bag
 from gramvec_training.export.bundle import (
     NO_MEMO,
     ChosenChunks,
+    add_long_text,
     can_have_memo,
-    choose,
+    choose_chunks,
     export_bundle,
     read_weights,
     runtime_of,
-    texts_of_every_kind,
 )
 
 
@@ -51,12 +51,12 @@ def convert(
     if (chunks or edges) and not can_have_memo(bundle.spec, sums=graph.pooling == "sum"):
         raise InputError(f"{manifest.name}: cannot have a memo, which is for sums of n-grams of two characters or more")
     if precision in (None, graph.precision) and not chunks and not edges and _can_stay(bundle):
-        return _rewritten(bundle, path, name or manifest.name)
+        return _rewrite(bundle, path, name or manifest.name)
     table, bias = read_weights(bundle)
     known = bundle.memoized.memo
     memo = NO_MEMO if known is None else ChosenChunks(*known.decode(bundle.vocabulary))
     if chunks or edges:
-        memo = choose(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
+        memo = choose_chunks(count_repeated(texts, bundle.spec), bundle.featurizer, chunks=chunks, edges=edges)
     origin = {"digest": bundle.digest, "precision": graph.precision, "parity": manifest.provenance.get("parity")}
     provenance = {**manifest.provenance, "converted_from": origin}
     card = bundle.path / "README.md"
@@ -66,7 +66,7 @@ def convert(
         kind=manifest.kind,
         spec=bundle.spec,
         vocabulary=bundle.vocabulary,
-        encoder=bag_of(
+        encoder=make_bag(
             table,
             bias,
             pooling="mean" if graph.pooling == "mean" else "sum",
@@ -91,7 +91,7 @@ def _can_stay(bundle: Bundle) -> bool:
     )
 
 
-def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
+def _rewrite(bundle: Bundle, path: Path, name: str) -> Manifest:
     manifest = bundle.manifest
     with stage_folder(path) as folder:
         for file in manifest.files:
@@ -99,6 +99,6 @@ def _rewritten(bundle: Bundle, path: Path, name: str) -> Manifest:
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
         runtime = runtime_of(folder, graph, manifest.dimension)
-        golden = make_golden(runtime.run, bundle.featurizer, bundle.memoized, texts_of_every_kind(bundle.memoized))
+        golden = make_golden(runtime.run, bundle.featurizer, bundle.memoized, add_long_text(bundle.memoized))
         runtime.close()
         return rewrite_manifest(folder, manifest, name=name, graph=graph, golden=golden)

@@ -165,7 +165,7 @@ class LazySgd(LazyOptimizer):
         self._table.index_copy_(0, rows, values.add_(velocity))
 
 
-def optimizer_for(table: Tensor, schedule: Schedule, *, l2: float, center: Center) -> LazyOptimizer:
+def make_optimizer(table: Tensor, schedule: Schedule, *, l2: float, center: Center) -> LazyOptimizer:
     """Return the schedule's optimizer over one table float32[rows, d]."""
     shared: dict[str, Any] = {"l2": l2, "center": center, "clip": schedule.clip}
     if schedule.optimizer == "sgd":

@@ -17,18 +17,18 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.shared import Floats
 
 
-def word_weights(words: Sequence[str], frequencies: Mapping[str, float], a: float) -> Floats:
+def weigh_words(words: Sequence[str], frequencies: Mapping[str, float], a: float) -> Floats:
     """Return a / (a + p(w)), float32[n] in (0, 1], of each word (Algorithm 1, line 2); 1 without a frequency."""
     p = np.array([frequencies.get(word.lower(), 0.0) for word in words], dtype=np.float64)
     return np.asarray(a / (a + p), dtype=np.float32)
 
 
-def idf_weights(containing: npt.NDArray[np.int64], documents: int) -> Floats:
+def weigh_words_by_idf(containing: npt.NDArray[np.int64], documents: int) -> Floats:
     """Return log((1 + N) / (1 + N_w)), float32[n], of N documents, int64[n] of which have each word (equation 7)."""
     return np.asarray(np.log((1 + documents) / (1 + containing)), dtype=np.float32)
 
 
-def word_table(
+def make_word_table(
     words: Sequence[str],
     vectors: Floats,
     frequencies: Mapping[str, float],
@@ -63,7 +63,7 @@ def word_table(
     return Vocabulary.build(entries, symbols=symbols), vectors[places]
 
 
-def common_components(sentences: Floats, components: int) -> Floats:
+def find_common_components(sentences: Floats, components: int) -> Floats:
     """Return the first right singular vectors of the sentence matrix, not centered: float32[k, d], orthonormal.
 
     (Algorithm 1, line 4, where k = 1.) The sign of each is chosen so that its largest entry is positive.

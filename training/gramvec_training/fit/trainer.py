@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gramvec.errors import DeviceError, InputError
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.fit.optimizers import LazyOptimizer, optimizer_for, rate_at
+from gramvec_training.fit.optimizers import LazyOptimizer, make_optimizer, rate_at
 from gramvec_training.objectives.base import Examples, Objective, move
 
 
@@ -45,14 +45,14 @@ class Trainer:
         schedule = objective.schedule
         self._table: LazyOptimizer | None = None
         if not schedule.fixed_table:
-            self._table = optimizer_for(encoder.table, schedule, l2=schedule.l2, center=schedule.l2_center)
+            self._table = make_optimizer(encoder.table, schedule, l2=schedule.l2, center=schedule.l2_center)
         own = objective.parameters()
         self._dense: dict[str, nn.Parameter] = {**encoder.dense(), **own}
         if schedule.fixed_table and not self._dense:
             raise InputError("training.fixed_table leaves nothing to learn: the encoder has no other parameters")
         # A dense parameter is one row that every step touches: torch's own Adam takes two seconds to import.
         self._of_dense: dict[str, LazyOptimizer] = {
-            name: optimizer_for(
+            name: make_optimizer(
                 parameter.view(1, -1),
                 schedule,
                 l2=objective.l2_own if name in own else schedule.l2_composition,

@@ -134,7 +134,7 @@ class TextPairs:
         return TextPairs(self.left[chosen], self.right[chosen], self.labels[chosen], self.binary)
 
 
-def first_weights(counts: NgramCounts) -> Doubles:
+def make_first_weights(counts: NgramCounts) -> Doubles:
     """Return float64[n]: the weights a / (a + share) before labels are used."""
     return np.asarray(SIF_A / (SIF_A + counts.shares))
 
@@ -145,7 +145,7 @@ def learn_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
     squares = counts.counts.multiply(counts.counts).tocsr()
     shared = _share(counts, pairs)
     of_squares, of_shared = squares.T.tocsr(), shared.T.tocsr()
-    start = np.log(first_weights(counts))
+    start = np.log(make_first_weights(counts))
     labels = pairs.labels if pairs.binary else _standard(pairs.labels)
     slope, middle = _FIRST_SLOPE, _FIRST_THRESHOLD
     if not pairs.binary:

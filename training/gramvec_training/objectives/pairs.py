@@ -106,7 +106,7 @@ def choose_negatives(
 
 
 @torch.no_grad()
-def mega_batch_negatives(
+def find_mega_batch_negatives(
     encoder: Encoder,
     corpus: Corpus,
     pairs: Ints,
@@ -213,7 +213,7 @@ class MarginObjective(PairObjective):
             self._sought_at = step - within
             pairs = self.pairs_at(self._sought_at, settings.mega_batch)
             generator = self._generator(self._sought_at)
-            self._negatives = mega_batch_negatives(
+            self._negatives = find_mega_batch_negatives(
                 self.encoder,
                 self.corpus,
                 pairs,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gramvec.errors import InputError
 from gramvec.tables.columns import TableRows
 from gramvec.tables.inputs import form_of
-from gramvec_training.readers.lines import SkippedRows, check_exists, near, read_lines, short_reason
+from gramvec_training.readers.lines import SkippedRows, check_exists, read_lines, short_reason, shorten_path
 
 Names = frozenset[str]
 
@@ -78,7 +78,7 @@ def table_rows(bad: SkippedRows) -> Iterator[FieldRow]:
 def _header(names: list[str], path: Path, number: int) -> FieldRow:
     if len(names) < 2:
         remedy = "write two in each object" if form_of(path) in _OBJECTS else "name each column, with commas between"
-        raise InputError(f"{near(path)}: one column, {', '.join(map(repr, names)) or 'no name'}; {remedy}")
+        raise InputError(f"{shorten_path(path)}: one column, {', '.join(map(repr, names)) or 'no name'}; {remedy}")
     return FieldRow(number, [name.strip() for name in names])
 
 
@@ -118,7 +118,7 @@ def choose_columns(
         score = named_score[0] if named_score else None
         free = [place for place in range(len(header)) if place != score and place not in numeric]
         wanted = find_places(header, first, second) or (*free, *range(len(header)))[:2]
-        named = f"{header_of(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
+        named = f"{describe_header(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
         bad.add_note(named)
@@ -148,7 +148,7 @@ def split_header(
     return None, chain([top], rows)
 
 
-def header_of(path: Path) -> str:
+def describe_header(path: Path) -> str:
     """Return the phrase that tells a user where the column names come from."""
     form = form_of(path)
     if form in _OBJECTS:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gramvec.errors import InputError
-from gramvec_training.readers.columns import find_places, header_of, is_number, split_header, table_rows
-from gramvec_training.readers.lines import SkippedRows, near
+from gramvec_training.readers.columns import describe_header, find_places, is_number, split_header, table_rows
+from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
 
@@ -50,17 +50,23 @@ def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labele
     found, bad = _read(path, on_bad, frozenset({2}), _TEXT_REMEDY)
     texts: dict[str, set[str]] = {}
     for label, (text,) in found:
-        texts.setdefault(label, set()).add(same_text(text))
+        texts.setdefault(label, set()).add(fold_text(text))
     if len(texts) < 2:
-        raise InputError(f"{near(path)}: every row has the label {found[0].label!r}; give texts of two labels or more")
+        raise InputError(
+            f"{shorten_path(path)}: every row has the label {found[0].label!r}; give texts of two labels or more"
+        )
     if len(set().union(*texts.values())) < len(texts):
-        raise InputError(f"{near(path)}: more labels than texts; write the label first, then a tab and the text")
+        raise InputError(
+            f"{shorten_path(path)}: more labels than texts; write the label first, then a tab and the text"
+        )
     if max(map(len, texts.values())) < 2:
-        raise InputError(f"{near(path)}: no label has two different texts; give more, label first, a tab, the text")
+        raise InputError(
+            f"{shorten_path(path)}: no label has two different texts; give more, label first, a tab, the text"
+        )
     return found, bad
 
 
-def same_text(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the text in lower case with single spaces, equal for texts that differ only in these."""
     return " ".join(text.lower().split())
 
@@ -74,7 +80,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
     if header is not None:
         places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)
         texts = " and ".join(repr(header[place]) for place in places[1:])
-        bad.add_note(f"{header_of(path)}; labels are {header[places[0]]!r} and texts {texts}")
+        bad.add_note(f"{describe_header(path)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
     for number, columns, why in rows:
         if places is not None and len(columns) > max(places):
@@ -95,7 +101,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         bad.add_note(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:
         why = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{near(path)}: no usable row{why}; {remedy}")
+        raise InputError(f"{shorten_path(path)}: no usable row{why}; {remedy}")
     return found, bad
 
 

@@ -19,7 +19,7 @@ _SHOWN_LINES = 5
 _DETAILS = re.compile(r"[;(]")  # where the remedy of a reason begins, or what differs from row to row
 
 
-def near(path: Path) -> Path:
+def shorten_path(path: Path) -> Path:
     """Return the path relative to the working folder, if it lies below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
@@ -39,7 +39,7 @@ class SkippedRows(BadRows):
     """
 
     def __init__(self, path: Path, on_bad: OnBad, remedy: str) -> None:
-        super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{near(path)} ", remedy=f"; {remedy}")
+        super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{shorten_path(path)} ", remedy=f"; {remedy}")
         self.path = path
         self.lines: dict[str, list[int]] = {}
 
@@ -50,7 +50,7 @@ class SkippedRows(BadRows):
 
     def add_note(self, sentence: str) -> None:
         """Add a note, without the file's name, to `notes`."""
-        self.notes.append(f"{near(self.path)}: {sentence}")
+        self.notes.append(f"{shorten_path(self.path)}: {sentence}")
 
     def sentences(self) -> list[str]:
         """Return all lines for the user: `notes`, and the summary where rows were skipped."""
@@ -61,7 +61,7 @@ class SkippedRows(BadRows):
 
         Without `of_file` it begins with the number of rows.
         """
-        name = f"{near(self.path)}: " if of_file else ""
+        name = f"{shorten_path(self.path)}: " if of_file else ""
         if not self.count:
             return f"{name}no row skipped"
         parts = []
@@ -117,7 +117,7 @@ def number_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) for every line; raise InputError for a line that cannot be read."""
     for number, text, why in read_lines(path):
         if why is not None:
-            raise InputError(f"{near(path)} line {number}: {why}; correct the file")
+            raise InputError(f"{shorten_path(path)} line {number}: {why}; correct the file")
         yield number, text
 
 

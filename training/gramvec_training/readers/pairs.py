@@ -16,13 +16,13 @@ from gramvec.errors import InputError
 from gramvec_training.readers.columns import (
     ChosenColumns,
     choose_columns,
+    describe_header,
     has_names,
-    header_of,
     is_number,
     is_zero,
     table_rows,
 )
-from gramvec_training.readers.lines import SkippedRows, near, read_lines
+from gramvec_training.readers.lines import SkippedRows, read_lines, shorten_path
 from gramvec_training.sections import FileLayout, OnBad
 
 Group = tuple[str, ...]
@@ -55,7 +55,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Skip
     zeros = 0
     for number, values, why in rows:
         if why or len(values) <= max(chosen.wanted):
-            bad.add(number, why or too_few(values, chosen))
+            bad.add(number, why or describe_missing(values, chosen))
         elif is_zero(chosen, values):
             zeros += 1
         else:
@@ -65,7 +65,7 @@ def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Skip
     return groups, bad
 
 
-def too_few(values: list[str], chosen: ChosenColumns) -> str:
+def describe_missing(values: list[str], chosen: ChosenColumns) -> str:
     """Return the reason for a row that lacks the wanted columns."""
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
@@ -79,7 +79,7 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Ski
     bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     rows = table_rows(bad)
     if has_names(path) and next(rows, None) is not None:
-        bad.add_note(f"{header_of(path)}; every column is a wording")
+        bad.add_note(f"{describe_header(path)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
             bad.add(number, why or "one column")
@@ -118,7 +118,7 @@ def read_paraphrases(
     groups, bad = _READERS[layout](path, on_bad=on_bad)
     if not groups:
         found = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{near(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
+        raise InputError(f"{shorten_path(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
     return groups, bad
 
 
@@ -174,17 +174,17 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
     bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
-        raise InputError(f"{near(path)}: no column of labels; write 0, 1 or a score behind the two texts")
+        raise InputError(f"{shorten_path(path)}: no column of labels; write 0, 1 or a score behind the two texts")
     left, right, labels = [], [], []
     for number, values, why in rows:
         if why or len(values) <= max(*chosen.wanted, chosen.score):
-            bad.add(number, why or too_few(values, chosen))
+            bad.add(number, why or describe_missing(values, chosen))
             continue
         left_text, right_text = (values[place] for place in chosen.wanted)
         if not left_text or not right_text:
             bad.add(number, "an empty side")
             continue
-        labels.append(_label(values[chosen.score], f"{near(path)} line {number}", binary=chosen.zero_is_not))
+        labels.append(_label(values[chosen.score], f"{shorten_path(path)} line {number}", binary=chosen.zero_is_not))
         left.append(left_text)
         right.append(right_text)
     return LabeledPairs(left, right, np.array(labels, np.float64), chosen.zero_is_not), bad

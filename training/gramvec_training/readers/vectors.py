@@ -15,7 +15,7 @@ from gramvec_training.readers.lines import number_lines, read_lines
 from gramvec_training.shared import Floats
 
 
-def vectors_at(path: Path, data: Path = Path()) -> Path:
+def find_vectors(path: Path, data: Path = Path()) -> Path:
     """Return the path of a config's word vectors: below `data`, or the folder of an installed package.
 
     Gives data / path where there is neither, which `read_vectors` refuses.

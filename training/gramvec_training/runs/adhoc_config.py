@@ -8,7 +8,7 @@ from pathlib import Path
 from gramvec.errors import InputError
 from gramvec_training.config import Config, Start, parse_config
 from gramvec_training.options import FileOptions, SifOptions, TextOptions
-from gramvec_training.readers.vectors import vectors_at
+from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.warm_start import open_start
 
 _SOURCE = "the options"
@@ -23,7 +23,7 @@ _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which continues from word vect
 _EPOCHS_LABELED, _RATE_LABELED, _L2_LABELED = 8, 1e-3, 1e-3
 
 
-def file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
+def make_file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
     """Return a config for one file of paraphrases or labeled texts, named after `name_from`.
 
     charagram-phrase with the paper's settings, or, with options.start, the bundle of that name or folder trained
@@ -47,7 +47,7 @@ def file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
     if start is not None:
         usual = (_EPOCHS_LABELED, _RATE_LABELED) if labeled else (_EPOCHS_FROM, _RATE_FROM)
     training = {"epochs": options.epochs or usual[0], "rate": options.rate or usual[1]}
-    name = model_name(name_from)
+    name = make_model_name(name_from)
     if start is None:
         values = {"model": {"name": name, "kind": "charagram-phrase"}, "training": training, "data": data}
         return parse_config(values, source=_SOURCE)
@@ -81,7 +81,7 @@ def file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
     )
 
 
-def sif_config(options: SifOptions, *, name: str) -> Config:
+def make_sif_config(options: SifOptions, *, name: str) -> Config:
     """Return a config of SIF over a run's words or a file of vectors."""
     return parse_config(
         {
@@ -93,11 +93,11 @@ def sif_config(options: SifOptions, *, name: str) -> Config:
                 "word_rule": options.word_rule,
             },
             "sif": {
-                "vectors": vectors_at(options.vectors).resolve(),
+                "vectors": find_vectors(options.vectors).resolve(),
                 "frequencies": options.freq.resolve(),
                 "a": options.a,
                 "weights": options.weights,
-                "documents": [{"path": path.resolve(), "layout": _text_layout(path)} for path in options.documents],
+                "documents": [{"path": path.resolve(), "layout": _find_layout(path)} for path in options.documents],
                 "components": options.components,
                 "sample": options.sample,
                 "max_words": options.max_words,
@@ -108,16 +108,16 @@ def sif_config(options: SifOptions, *, name: str) -> Config:
     )
 
 
-def _text_layout(path: Path) -> str:
+def _find_layout(path: Path) -> str:
     return "similarity" if path.is_dir() or path.suffix == ".tsv" else "lines"
 
 
-def texts_config(options: TextOptions) -> Config:
+def make_texts_config(options: TextOptions) -> Config:
     """Return a config of a student of n-grams and words on files of texts, named after the first file."""
     return parse_config(
         {
             "model": {
-                "name": model_name(options.texts[0]),
+                "name": make_model_name(options.texts[0]),
                 "kind": "gramvec",
                 "dimension": options.dimension,
                 "activation": "linear",
@@ -132,7 +132,7 @@ def texts_config(options: TextOptions) -> Config:
     )
 
 
-def with_teacher(config: Config, teacher: str) -> Config:
+def replace_teacher(config: Config, teacher: str) -> Config:
     """Return the config with another teacher.
 
     Raises:
@@ -143,7 +143,7 @@ def with_teacher(config: Config, teacher: str) -> Config:
     return config.model_copy(update={"distillation": config.distillation.model_copy(update={"teacher": teacher})})
 
 
-def model_name(path: Path) -> str:
+def make_model_name(path: Path) -> str:
     """Return a model name made of a file's or folder's letters and digits up to the first dot."""
     stem = path.name.split(".", 1)[0].lower()
     return (
@@ -152,7 +152,7 @@ def model_name(path: Path) -> str:
     )
 
 
-def command_line(*words: str) -> str:
+def format_command(*words: str) -> str:
     """Return a gramvec-train command that can be pasted."""
     return shlex.join(["gramvec-train", *words])
 

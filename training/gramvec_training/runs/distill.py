@@ -14,7 +14,7 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.progress import progress_bar
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
-from gramvec_training.data.misspelling import copies_of, find_spelt_alike, misspell
+from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.export.adapt import kind_of
@@ -26,8 +26,8 @@ from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
-from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, origin_record
-from gramvec_training.teachers import open_teacher, principal_projection
+from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, make_origin_record
+from gramvec_training.teachers import find_principal_projection, open_teacher
 
 SHORTEST_WORD = 4  # misspelt, a shorter one is most often another word
 PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tenth of that
@@ -48,7 +48,7 @@ class DistillationPlan(Plan):
         self._teacher = open_teacher(
             settings.teacher, options.cache, device=choose_device(options.device), threads=options.threads
         )
-        with _bar("teacher", len(texts)) as bar:
+        with _show_progress("teacher", len(texts)) as bar:
             self._vectors = self._teacher.vectors(texts, progress=bar.update)
         if self._vectors.shape[1] < config.model.dimension:
             raise InputError(
@@ -56,7 +56,7 @@ class DistillationPlan(Plan):
                 f"{config.model.dimension}: set model.dimension, or --dimension"
             )
         rng = np.random.default_rng([settings.seed, 2**31])
-        self._projection = principal_projection(
+        self._projection = find_principal_projection(
             self._vectors[np.sort(rng.permutation(len(texts))[:PROJECTION_TEXTS])],
             config.model.dimension,
             whitening=settings.whitening,
@@ -71,11 +71,11 @@ class DistillationPlan(Plan):
         every = [*texts, *copies]
         self._learned: SpellingWords | None = None
         if settings.spelling is not None:
-            words = _words(settings.spelling, data)
+            words = _read_words(settings.spelling, data)
             alike = find_spelt_alike(words, settings.spelling.near)
             self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
-            every += [*words, *copies_of(words, settings.spelling.copies, rng, known=known)]
-        with _bar("features", len(every)) as bar:
+            every += [*words, *make_copies(words, settings.spelling.copies, rng, known=known)]
+        with _show_progress("features", len(every)) as bar:
             self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=bar.update)
         self._rows = np.concatenate([np.arange(len(texts)), copied])
         self._sizes = len(texts), len(copies)
@@ -115,11 +115,11 @@ class DistillationPlan(Plan):
             "misspelt_copies": copies,
             **({} if self._learned is None else {"misspelt_words": len(self._learned.alike)}),
             "examples": history.examples,
-            **origin_record(self.started),
+            **make_origin_record(self.started),
         }
 
 
-def _words(settings: Spelling, data: Path) -> list[str]:
+def _read_words(settings: Spelling, data: Path) -> list[str]:
     """Return the most frequent words of at least four letters.
 
     Raises:
@@ -136,5 +136,5 @@ def _words(settings: Spelling, data: Path) -> list[str]:
     return words
 
 
-def _bar(title: str, total: int) -> tqdm[Any]:
+def _show_progress(title: str, total: int) -> tqdm[Any]:
     return progress_bar(title, total, " texts")

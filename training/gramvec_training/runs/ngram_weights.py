@@ -18,7 +18,7 @@ from gramvec_training.evaluate.matching import judge_pairs, score_pairs
 from gramvec_training.evaluate.verdict import group_rows
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
-from gramvec_training.readers.lines import near
+from gramvec_training.readers.lines import shorten_path
 from gramvec_training.readers.pairs import LabeledPairs, read_labeled_pairs
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import Floats, Ints
@@ -62,7 +62,7 @@ def learn_ngram_weights(
     known = open_bundle(start)
     texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
     if sum(map(len, texts)) > MAX_CHARACTERS:
-        raise InputError(f"{near(source)}: the texts have over {MAX_CHARACTERS:,} characters; give fewer pairs")
+        raise InputError(f"{shorten_path(source)}: the texts have over {MAX_CHARACTERS:,} characters; give fewer pairs")
     weights, _ = NgramWeights.of_texts(texts, ORDERS if known.lexical is None else known.lexical.orders)
     unlearned = (
         LexicalSketch(weights, ORDERS, COLUMNS, 1.0, known.spec.read)
@@ -73,11 +73,11 @@ def learn_ngram_weights(
     places = {text: place for place, text in enumerate(texts)}
     left, right = (np.array([places[text] for text in side], np.int64) for side in (pairs.left, pairs.right))
     given = TextPairs(left, right, pairs.labels, pairs.binary)
-    groups = _groups(left, right)
-    parts = _parts(groups)
+    groups = _group_pairs(left, right)
+    parts = _split_parts(groups)
 
     reports = {}
-    before = _before(start, pairs, with_lexical=known.lexical is not None)
+    before = _score_before(start, pairs, with_lexical=known.lexical is not None)
     for label, cosines in before.items():
         reports[label] = score_pairs(cosines, given.labels, parts, binary=given.binary)
     measure = "f1" if given.binary else "pearson"
@@ -87,15 +87,15 @@ def learn_ngram_weights(
     for part in range(PARTS):
         inside, outside = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
         if len(outside):
-            learned = _lexical(unlearned, counts, learn_weights(counts, given.of(inside)))
-            held_out[outside] = _cosines(learned, texts, given.of(outside))
+            learned = _make_lexical(unlearned, counts, learn_weights(counts, given.of(inside)))
+            held_out[outside] = _compare_texts(learned, texts, given.of(outside))
     reports["learned"] = score_pairs(held_out, given.labels, parts, binary=given.binary)
     report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
     said_better = judge_pairs(before[best], held_out, given.labels, parts, groups, binary=given.binary)
     report["verdict"] = said_better
     if not (anyway or said_better["better"]):
         return None, report
-    learned = _lexical(unlearned, counts, learn_weights(counts, given))
+    learned = _make_lexical(unlearned, counts, learn_weights(counts, given))
     said = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, said, name=name), report
 
@@ -104,18 +104,20 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
     matching = int((pairs.labels == 1).sum())
     if pairs.binary and min(matching, len(pairs.labels) - matching) < MIN_PAIRS:
         raise InputError(
-            f"{near(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; give at "
-            f"least {MIN_PAIRS} of either, or --learn rows, which takes those with 1"
+            f"{shorten_path(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; "
+            f"give at least {MIN_PAIRS} of either, or --learn rows, which takes those with 1"
         )
     if not pairs.binary and (len(pairs.labels) < MIN_PAIRS or pairs.labels.std() == 0):
         raise InputError(
-            f"{near(source)}: {len(pairs.labels)} scored pairs; give {MIN_PAIRS} or more whose scores differ"
+            f"{shorten_path(source)}: {len(pairs.labels)} scored pairs; give {MIN_PAIRS} or more whose scores differ"
         )
     if len(pairs.labels) > MAX_PAIRS:
-        raise InputError(f"{near(source)}: {len(pairs.labels):,} labeled pairs; at most {MAX_PAIRS:,}: give fewer")
+        raise InputError(
+            f"{shorten_path(source)}: {len(pairs.labels):,} labeled pairs; at most {MAX_PAIRS:,}: give fewer"
+        )
 
 
-def _groups(left: Ints, right: Ints) -> Ints:
+def _group_pairs(left: Ints, right: Ints) -> Ints:
     """Return int64[n], from 0: pairs that share a text, or only a left text where a group would be over a fifth."""
     groups = group_rows([left, right])
     if np.bincount(groups).max() * PARTS > len(groups):
@@ -123,13 +125,13 @@ def _groups(left: Ints, right: Ints) -> Ints:
     return groups
 
 
-def _parts(groups: Ints) -> Ints:
+def _split_parts(groups: Ints) -> Ints:
     """Return int64[n]: the fold of each pair, out of five; pairs of a group share a fold."""
     drawn = np.random.default_rng(_SEED).permutation(int(groups.max()) + 1) % PARTS
     return np.asarray(drawn[groups], np.int64)
 
 
-def _before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dict[str, Floats]:
+def _score_before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dict[str, Floats]:
     embedder = load(start, device="cpu", threads=1, space="both" if with_lexical else "semantic")
     texts = list(dict.fromkeys([*pairs.left, *pairs.right]))
     places = {text: place for place, text in enumerate(texts)}
@@ -143,7 +145,7 @@ def _before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dict[str,
     return {name: np.einsum("ij,ij->i", vectors[left], vectors[right]) for name, vectors in found.items()}
 
 
-def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> LexicalSketch:
+def _make_lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> LexicalSketch:
     """Return the sketch with weights in 255ths of a bound that few exceed; unknown n-grams weigh as the rarest."""
     rarest = counts.shares == counts.shares.min()
     weights = np.full(1 << WEIGHT_BITS, float(np.exp(np.log(learned[rarest]).mean())))
@@ -154,10 +156,10 @@ def _lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> Lex
 
 
 def _score(lexical: LexicalSketch, texts: list[str], pairs: TextPairs, parts: Ints) -> dict[str, float]:
-    return score_pairs(_cosines(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
+    return score_pairs(_compare_texts(lexical, texts, pairs), pairs.labels, parts, binary=pairs.binary)
 
 
-def _cosines(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:
+def _compare_texts(lexical: LexicalSketch, texts: list[str], pairs: TextPairs) -> Floats:
     """Return cosines as they are served: of sketches, not of the n-grams themselves."""
     sketches = lexical.join(texts, np.zeros((len(texts), 0), np.float32))[0]
     lengths = np.linalg.norm(sketches, axis=1, keepdims=True)

@@ -46,7 +46,7 @@ CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
 def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None) -> Trees:
     """Return the trees of tables; a table's pairs weigh the root of their number together, times that of its kind."""
-    parts = [_drawn(table) for table in tables]
+    parts = [_draw_pairs(table) for table in tables]
     figures, match, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     directions = np.array(DIRECTIONS)
     if without is not None:
@@ -73,7 +73,7 @@ def fit_trees(figures: NDArray[np.float32], match: NDArray[np.bool_], weights: D
     return made
 
 
-def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
+def _draw_pairs(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
     drawn = np.random.default_rng([SEED, *table.name.encode()])
     alike = table.figures[:, 0] > UNLIKE
     labeled, matching = table.pairs > 0, table.matches > 0
@@ -104,7 +104,7 @@ def _drawn(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_]
     )
 
 
-def scores_of(trees: Trees, table: LearningTable, without: tuple[int, int] | None = None) -> NDArray[np.float32]:
+def score_table(trees: Trees, table: LearningTable, without: tuple[int, int] | None = None) -> NDArray[np.float32]:
     """Return the probabilities of a table's candidates as the commands have them."""
     figures = table.figures
     if without is not None:
@@ -127,7 +127,7 @@ def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, flo
     return 200 * own[0] / (own[1] + table.expected), 100 * best
 
 
-def left_out(
+def score_left_out(
     tables: Sequence[LearningTable], without: tuple[int, int] | None = None
 ) -> dict[str, tuple[LearningTable, NDArray[np.float32]]]:
     """Return the scores of each table by a model that has not learned from its source."""
@@ -136,11 +136,11 @@ def left_out(
         trees = learn([table for table in tables if table.source != source], without=without)
         for table in tables:
             if table.source == source:
-                found[f"{table.kind} {table.name}"] = (table, scores_of(trees, table, without))
+                found[f"{table.kind} {table.name}"] = (table, score_table(trees, table, without))
     return found
 
 
-def figures_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> dict[str, tuple[float, float]]:
+def list_figures(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> dict[str, tuple[float, float]]:
     """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others."""
     made: dict[str, tuple[float, float]] = {}
     for kind in ("join", "half", "changed", "small", "list", "answered list", "changed list", "small list"):
@@ -153,7 +153,9 @@ def figures_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> d
     return made
 
 
-def calibration_of(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> list[tuple[str, int, float, float]]:
+def measure_calibration(
+    found: dict[str, tuple[LearningTable, NDArray[np.float32]]],
+) -> list[tuple[str, int, float, float]]:
     """Return rows of (from to, pairs, mean probability, share of matches), each table as heavy as the next."""
     rows = []
     for low, high in pairwise(CALIBRATION):
@@ -183,20 +185,20 @@ def write_model(trees: Trees, path: Path) -> None:
     path.write_bytes(orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
 
 
-def card_of(tables: Sequence[LearningTable], *, kinds: bool) -> tuple[list[str], dict[str, Any]]:
+def describe_tables(tables: Sequence[LearningTable], *, kinds: bool) -> tuple[list[str], dict[str, Any]]:
     """Return the lines of the card for one model, and the figures."""
     lines = []
-    found = left_out(tables)
-    figures = figures_of(found)
+    found = score_left_out(tables)
+    figures = list_figures(found)
     columns = {"all": figures}
     if kinds:
-        columns |= {f"without {name}": figures_of(left_out(tables, part)) for name, part in KINDS.items()}
+        columns |= {f"without {name}": list_figures(score_left_out(tables, part)) for name, part in KINDS.items()}
     lines += [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     for name in figures:
         shown = [f"{scores[name][0]:.1f} ({scores[name][1]:.1f})" for scores in columns.values()]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in calibration_of(found)]
+    lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in measure_calibration(found)]
     return lines, figures
 
 
@@ -216,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         write_model(learn(some), path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         if not options.quick:
-            shown, _ = card_of(some, kinds=options.kinds)
+            shown, _ = describe_tables(some, kinds=options.kinds)
             lines += ["", f"## {name}.json", "", f"sha256 `{digest}`", "", *shown]
             sys.stdout.write("\n".join([*lines[-len(shown) - 4 :], ""]))
             sys.stdout.flush()

@@ -30,7 +30,7 @@ from gramvec_training.data.sampling import (
 )
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import encoder_function, unit_vectors
+from gramvec_training.encoders.build import make_encode, make_unit_encode
 from gramvec_training.evaluate.classification import (
     measure_label_accuracies,
     measure_label_cosines,
@@ -44,11 +44,11 @@ from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.labels import read_label_texts
-from gramvec_training.readers.lines import SkippedRows, near
+from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
-from gramvec_training.runs.warm_start import StartTable, begin_encoder, begin_from, begin_vocabulary, origin_record
+from gramvec_training.runs.warm_start import StartTable, begin_encoder, begin_from, begin_vocabulary, make_origin_record
 from gramvec_training.sections import DataSet
 from gramvec_training.shared import Encode
 
@@ -81,7 +81,7 @@ class PairPlan(Plan):
             self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
         counts = self._corpus.counts
         self._sources = [
-            _source(data_set, groups, numbers, counts)
+            _make_source(data_set, groups, numbers, counts)
             for data_set, (groups, _) in zip(config.data, self._drawn, strict=True)
         ]
         self._mixture = Mixture(self._sources, training.seed, training.shuffle_first_epoch)
@@ -102,12 +102,12 @@ class PairPlan(Plan):
         """Return the record of the data sets, the pairs and the held-out part."""
         return {
             "data": [
-                _data_record(data_set, groups, bad, source)
+                _make_data_record(data_set, groups, bad, source)
                 for data_set, (groups, bad), source in zip(self.config.data, self._drawn, self._sources, strict=True)
             ],
-            **_pairs_record(history),
+            **_make_pairs_record(history),
             **self._held_out_record(encoder),
-            **origin_record(self.started),
+            **make_origin_record(self.started),
         }
 
     def _held_out_record(self, encoder: Encoder) -> dict[str, Any]:
@@ -119,10 +119,10 @@ class PairPlan(Plan):
         pairs = self._held_out
         if not len(pairs):
             return {}
-        new = unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
+        new = make_unit_encode(make_encode(encoder, self.featurizer), self.featurizer)
         found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": measure_retrieval(pairs, new)}
         if self.started is not None:
-            former = unit_vectors(self.started.encode(), self.started.bundle.featurizer)
+            former = make_unit_encode(self.started.encode(), self.started.bundle.featurizer)
             others = list(dict.fromkeys(group[1] for groups, _ in self._drawn for group in groups))
             ranks = [count_values(list_reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
             groups = np.unique(pairs.meanings, return_inverse=True)[1]
@@ -133,7 +133,7 @@ class PairPlan(Plan):
         return {"held_out": found}
 
 
-def _pairs_record(history: History) -> dict[str, Any]:
+def _make_pairs_record(history: History) -> dict[str, Any]:
     return {
         "pairs": history.examples,
         "pairs_per_second": round(history.examples / history.seconds) if history.seconds else None,
@@ -154,7 +154,7 @@ def _draw(begun: StartedRun, data_set: DataSet, seed: int, index: int) -> tuple[
     return groups, bad, held_out
 
 
-def _source(
+def _make_source(
     data_set: DataSet, groups: list[Group], numbers: dict[str, int], counts: npt.NDArray[np.int64]
 ) -> SourceGroups:
     known = [[numbers[text] for text in group if counts[numbers[text]]] for group in groups]
@@ -165,7 +165,7 @@ def _source(
     return SourceGroups(data_set.name, flat, offsets, data_set.pairs_per_group, data_set.cap)
 
 
-def _data_record(data_set: DataSet, groups: list[Group], bad: SkippedRows, source: SourceGroups) -> dict[str, Any]:
+def _make_data_record(data_set: DataSet, groups: list[Group], bad: SkippedRows, source: SourceGroups) -> dict[str, Any]:
     return {
         "name": data_set.name,
         "license": data_set.license,
@@ -206,15 +206,17 @@ class LabelPlan(Plan):
             self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
         self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
-        self._source = _source_labels(data_set, split.train, self._labels, self._corpus)
-        for line in _notes(data_set, split):
+        self._source = _make_label_groups(data_set, split.train, self._labels, self._corpus)
+        for line in _list_notes(data_set, split):
             _log.warning(line)
-        if self.started is not None and (note := _unlike(data_set, split.names, self._chosen_beside, self.started)):
+        if self.started is not None and (
+            note := _describe_unlike(data_set, split.names, self._chosen_beside, self.started)
+        ):
             _log.warning(note)
         self._mixture = Mixture([self._source], training.seed, training.shuffle_first_epoch)
         self.texts = [texts[i] for i in sample[:PARITY_TEXTS]]
         self.repeated = count_repeated(texts, spec)
-        self.digests = (self._corpus.digest, _digest(split))
+        self.digests = (self._corpus.digest, _digest_split(split))
 
     def make_encoder(self) -> Encoder:
         """Return the encoder with its first values, or with those of the bundle that it starts from."""
@@ -238,10 +240,10 @@ class LabelPlan(Plan):
     def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
         """Return the record of the file, the pairs and how often labels are found."""
         return {
-            "data": [_data_record_labels(self.config.data[0], self._split, self._bad, self._source)],
-            **_pairs_record(history),
+            "data": [_make_label_record(self.config.data[0], self._split, self._bad, self._source)],
+            **_make_pairs_record(history),
             **self._found_record(encoder),
-            **origin_record(self.started),
+            **make_origin_record(self.started),
         }
 
     def _found_record(self, encoder: Encoder) -> dict[str, Any]:
@@ -250,7 +252,7 @@ class LabelPlan(Plan):
         if not len(split.reported):
             return {}
         asked = split.train, split.reported, self._labels
-        before = unit_vectors(self.started.encode(), self.started.bundle.featurizer) if self.started else None
+        before = make_unit_encode(self.started.encode(), self.started.bundle.featurizer) if self.started else None
         found: dict[str, Any] = {
             "texts": len(split.reported),
             "before": measure_label_accuracies(*asked, before) if before else None,
@@ -263,21 +265,21 @@ class LabelPlan(Plan):
         return {"labels": found}
 
     def _unit(self, encoder: Encoder) -> Encode:
-        return unit_vectors(encoder_function(encoder, self.featurizer), self.featurizer)
+        return make_unit_encode(make_encode(encoder, self.featurizer), self.featurizer)
 
 
-def _digest(split: LabelSplit) -> str:
+def _digest_split(split: LabelSplit) -> str:
     """Return 64 hex digits over the labels and the texts for model selection."""
     values = [split.names, split.train.labels, split.chosen_by.texts, split.chosen_by.labels]
     return hashlib.sha256(orjson.dumps(values)).hexdigest()
 
 
-def _notes(data_set: DataSet, split: LabelSplit) -> list[str]:
+def _list_notes(data_set: DataSet, split: LabelSplit) -> list[str]:
     """Return remarks on the labels for the user, one a line."""
     counts = np.bincount([number for labels in split.train.labels for number in labels], minlength=len(split.names))
     several = sum(len(labels) > 1 for labels in split.train.labels)
     lone = [split.names[number] for number in np.flatnonzero(counts == 1).tolist()]
-    notes, name = [], near(data_set.path)
+    notes, name = [], shorten_path(data_set.path)
     if lone:
         which = f"{len(lone):,} labels have" if len(lone) > 1 else "1 label has"
         shown = ", ".join([*lone[:_SHOWN], *(["..."] if len(lone) > _SHOWN else [])])
@@ -288,10 +290,10 @@ def _notes(data_set: DataSet, split: LabelSplit) -> list[str]:
     return notes
 
 
-def _unlike(data_set: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
+def _describe_unlike(data_set: DataSet, names: Sequence[str], texts: LabelTexts, started: StartTable) -> str | None:
     """Return a warning where texts of a label are hardly alike to the starting model, or None."""
     within, without = measure_label_cosines(
-        texts, len(names), unit_vectors(started.encode(), started.bundle.featurizer)
+        texts, len(names), make_unit_encode(started.encode(), started.bundle.featurizer)
     )
     hardly = np.flatnonzero(within - without < _HARDLY)
     if not len(hardly):
@@ -301,13 +303,13 @@ def _unlike(data_set: DataSet, names: Sequence[str], texts: LabelTexts, started:
     more = ", ..." if len(worst) > _SHOWN else ""
     which = f"{len(worst):,} of {len(names):,} labels have texts" if len(worst) > 1 else "1 label has texts"
     return (
-        f"{near(data_set.path)}: {which} that are hardly nearer to each other than to others by the model's cosines: "
-        f"{shown}{more}. To train on such labels costs what the model knows: divide them by what their texts "
+        f"{shorten_path(data_set.path)}: {which} that are hardly nearer to each other than to others by the model's "
+        f"cosines: {shown}{more}. To train on such labels costs what the model knows: divide them by what their texts "
         "are about, or learn a head on the model as it is (gramvec classify fit)."
     )
 
 
-def _source_labels(data_set: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
+def _make_label_groups(data_set: DataSet, train: LabelTexts, labels: int, corpus: Corpus) -> LabelGroups:
     known = corpus.counts > 0
     groups: list[list[int]] = [[] for _ in range(labels)]
     for place, own in enumerate(train.labels):
@@ -316,14 +318,14 @@ def _source_labels(data_set: DataSet, train: LabelTexts, labels: int, corpus: Co
     groups = [members for members in groups if members]
     if len({*train.classes[known].tolist()} - {-1}) < 2 or max(map(len, groups)) < 2:
         raise InputError(
-            f"{near(data_set.path)}: too few texts have a label of their own and known features; give more"
+            f"{shorten_path(data_set.path)}: too few texts have a label of their own and known features; give more"
         )
     offsets = np.zeros(len(groups) + 1, np.int64)
     np.cumsum([len(members) for members in groups], out=offsets[1:])
     return LabelGroups(data_set.name, np.concatenate(groups).astype(np.int64), offsets, cap=data_set.cap)
 
 
-def _data_record_labels(data_set: DataSet, split: LabelSplit, bad: SkippedRows, source: LabelGroups) -> dict[str, Any]:
+def _make_label_record(data_set: DataSet, split: LabelSplit, bad: SkippedRows, source: LabelGroups) -> dict[str, Any]:
     return {
         "name": data_set.name,
         "license": data_set.license,

@@ -28,11 +28,11 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config
 from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
-from gramvec_training.encoders.build import encoder_function, restore_encoder
+from gramvec_training.encoders.build import make_encode, restore_encoder
 from gramvec_training.encoders.graphs import graph_encoder
 from gramvec_training.evaluate.card import write_card
-from gramvec_training.export.adapt import scale_rows, whitening_transform
-from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose, export_bundle
+from gramvec_training.export.adapt import make_whitening, scale_rows
+from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose_chunks, export_bundle
 from gramvec_training.readers.lines import RowsRead, SkippedRows
 from gramvec_training.sections import Export, Precision
 from gramvec_training.shared import write_atomically
@@ -90,7 +90,7 @@ def begin_run(folder: Path, config: Config, data: Path, *, command: str, read: R
     begun = StartedRun(config, data.resolve(), command, read)
     folder.mkdir(parents=True, exist_ok=True)
     values = {"command": command, "data": str(begun.data), "config": config.model_dump(mode="json")}
-    write_atomically(folder / _CONFIG, lambda handle: handle.write(_json(values)))
+    write_atomically(folder / _CONFIG, lambda handle: handle.write(_to_json(values)))
     return begun
 
 
@@ -162,7 +162,7 @@ def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
     The checkpoint and a pipe's copy are removed.
     """
     write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
-    write_atomically(folder / _RECORD, lambda handle: handle.write(_json(record)))
+    write_atomically(folder / _RECORD, lambda handle: handle.write(_to_json(record)))
     for name in (CHECKPOINT, INPUT):
         (folder / name).unlink(missing_ok=True)
 
@@ -195,7 +195,7 @@ def load_run(folder: Path) -> FinishedRun:
     return FinishedRun(folder, config, vocabulary, encoder, texts, repeated, record)
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of the libraries for a record."""
     return {
         "gramvec": gramvec.__version__,
@@ -205,7 +205,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _json(values: Any) -> bytes:
+def _to_json(values: Any) -> bytes:
     return orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
 
 
@@ -230,7 +230,7 @@ def export_run(
     precision = precision or export.precision
     name = name or model.name
     featurizer = Featurizer(spec, run.vocabulary)
-    encoder = _shape(run, export, featurizer)
+    encoder = _shape_table(run, export, featurizer)
     has_memo = can_have_memo(spec, sums=graph_encoder(encoder).sums)
     kept = {key: value for key, value in run.record.items() if key not in ("loss", "dev", "kind", "name")}
     return export_bundle(
@@ -243,7 +243,7 @@ def export_run(
         precision=precision,
         parity_texts=run.texts,
         memo=(
-            choose(run.repeated, featurizer, chunks=export.memo_chunks, edges=export.memo_edges)
+            choose_chunks(run.repeated, featurizer, chunks=export.memo_chunks, edges=export.memo_edges)
             if has_memo
             else NO_MEMO
         ),
@@ -257,7 +257,7 @@ def export_run(
     )
 
 
-def _shape(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
+def _shape_table(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
     if not export.scales and not export.whitening:
         return run.encoder
     scales = {str(kind): scale for kind, scale in export.scales.items()}
@@ -265,5 +265,5 @@ def _shape(run: FinishedRun, export: Export, featurizer: Featurizer) -> Encoder:
     table = scale_rows(arrays["table"], run.vocabulary.entries(), scales)
     if export.whitening:  # which the config allows only for a linear bag
         bag = restore_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)
-        table = table @ whitening_transform(encoder_function(bag, featurizer)(run.texts), export.whitening)
+        table = table @ make_whitening(make_encode(bag, featurizer)(run.texts), export.whitening)
     return restore_encoder(run.config.composition, arrays | {"table": table}, run.encoder.dimension)

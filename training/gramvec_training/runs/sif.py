@@ -15,15 +15,15 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Sif
-from gramvec_training.data.corpus import collect_texts, source_texts
+from gramvec_training.data.corpus import collect_texts, read_source_texts
 from gramvec_training.data.vocabulary import RepeatedParts, count_documents
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import encoder_function
+from gramvec_training.encoders.build import make_encode
 from gramvec_training.fit.loop import History
-from gramvec_training.fit.sif import common_components, idf_weights, word_table, word_weights
+from gramvec_training.fit.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.options import RunOptions
-from gramvec_training.readers.vectors import read_frequencies, read_vectors, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_frequencies, read_vectors
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, is_begun, load_run, spec_of
 from gramvec_training.runs.warm_start import UNKNOWN_WORD
@@ -42,15 +42,15 @@ class SifPlan(Plan):
         if not isinstance(settings, BagSettings):
             raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}")
         self.config = config
-        source = vectors_at(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
-        words, vectors, self._origin = word_vectors(source)
+        source = find_vectors(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
+        words, vectors, self._origin = read_word_vectors(source)
         frequencies = read_frequencies(data / sif.frequencies)
         unknown = _unknown_word(words) if config.features.unknown_words == "row" else None
         spec = spec_of(config)
-        self.vocabulary, table = word_table(
+        self.vocabulary, table = make_word_table(
             words, vectors, frequencies, max_words=sif.max_words, unknown=unknown, symbols=spec.has_symbols
         )
-        table = table * _weights(sif, self.vocabulary, frequencies, spec, data, unknown)[:, None]
+        table = table * _weigh_rows(sif, self.vocabulary, frequencies, spec, data, unknown)[:, None]
 
         texts, self._counts = collect_texts(config.texts, data, spans=0, seed=sif.seed)
         texts = texts[: sif.sample]
@@ -60,7 +60,7 @@ class SifPlan(Plan):
             pooled = Bag(
                 self._encoder.table.detach(), BagSettings(pooling=settings.pooling, activation="linear", bias=False)
             )
-            components = common_components(encoder_function(pooled, self.featurizer)(texts), sif.components)
+            components = find_common_components(make_encode(pooled, self.featurizer)(texts), sif.components)
             self._encoder = Bag(self._encoder.table.detach(), settings, components=torch.from_numpy(components))
         self._sentences = len(texts)
         self._seconds = round(time.monotonic() - start, 1)
@@ -89,7 +89,7 @@ def _unknown_word(words: Sequence[str]) -> str:
     return UNKNOWN_WORD if UNKNOWN_WORD in words else words[-1]
 
 
-def _weights(
+def _weigh_rows(
     sif: Sif,
     vocabulary: Vocabulary,
     frequencies: Mapping[str, float],
@@ -102,12 +102,12 @@ def _weights(
     if sif.weights == "none":
         return np.ones(len(words), np.float32)
     if sif.weights == "sif":
-        return word_weights(words, frequencies, sif.a)
-    documents = [text for source in sif.documents for text in source_texts(source, data)]
-    return idf_weights(count_documents(documents, Featurizer(spec, vocabulary), len(vocabulary)), len(documents))
+        return weigh_words(words, frequencies, sif.a)
+    documents = [text for source in sif.documents for text in read_source_texts(source, data)]
+    return weigh_words_by_idf(count_documents(documents, Featurizer(spec, vocabulary), len(vocabulary)), len(documents))
 
 
-def word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
+def read_word_vectors(source: Path) -> tuple[list[str], Floats, dict[str, Any]]:
     """Return words, vectors float32[n, d], and their source for the record."""
     if not is_begun(source):
         words, vectors = read_vectors(source)

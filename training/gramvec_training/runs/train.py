@@ -13,7 +13,7 @@ import orjson
 from gramvec.features.featurizer import Featurizer
 from gramvec_training.config import Config
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import cosines, encoder_function, zero_unknown
+from gramvec_training.encoders.build import make_encode, make_similarity, zero_unknown
 from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
 from gramvec_training.fit.loop import History, Log, Selection, fit
@@ -26,9 +26,9 @@ from gramvec_training.runs.run_dir import (
     FinishedRun,
     StartedRun,
     finish_run,
+    list_versions,
     save_inputs,
     spec_of,
-    versions,
 )
 from gramvec_training.runs.sif import SifPlan
 from gramvec_training.sections import Dev, Select
@@ -52,15 +52,15 @@ def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str,
     objective = plan.make_objective(encoder, device)
     history, selection = History(), plan.make_selection()
     if config.select is not None:
-        selection = _selection(config.select, chosen_by, plan.featurizer)
+        selection = _make_selection(config.select, chosen_by, plan.featurizer)
     if objective is not None:
         history = fit(
             Trainer(encoder, objective, device),
             folder / CHECKPOINT,
-            identity=_identity(config, *plan.digests),
+            identity=_digest_config(config, *plan.digests),
             resume=options.resume,
             save_every=options.save_every,
-            log=_log(config.dev, dev, plan.featurizer),
+            log=_make_log(config.dev, dev, plan.featurizer),
             selection=selection,
         )
     record = {
@@ -75,12 +75,12 @@ def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str,
         "seconds": round(history.seconds, 1),
         "device": str(device),
         "threads": options.threads,
-        "versions": versions(),
+        "versions": list_versions(),
         "loss": history.losses,
         "dev": history.dev,
         **({"selection": {"scores": history.selection, "kept": history.kept}} if selection is not None else {}),
         **plan.record(history, encoder),
-        "scores": _scores(dev, encoder, plan.featurizer),
+        "scores": _score_sets(dev, encoder, plan.featurizer),
     }
     finish_run(folder, encoder.arrays(), record)
     return record
@@ -94,42 +94,42 @@ def _plan_of(config: Config) -> type[DistillationPlan | LabelPlan | PairPlan | S
     return LabelPlan if config.data[0].labeled else PairPlan
 
 
-def _scores(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
+def _score_sets(sets: Sequence[SimilaritySet], encoder: Encoder, featurizer: Featurizer) -> dict[str, Any]:
     """Return the scores of the encoder's current weights."""
-    return score_sets(sets, cosines(encoder_function(encoder, featurizer), featurizer))
+    return score_sets(sets, make_similarity(make_encode(encoder, featurizer), featurizer))
 
 
-def _log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log | None:
+def _make_log(dev: Dev, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Log | None:
     """Return the log: the mean of each task and the score of each set, every `every` steps."""
     if not sets or dev.every is None:
         return None
-    return Log(lambda encoder: round_scores(_scores(sets, encoder, featurizer)), dev.every)
+    return Log(lambda encoder: round_scores(_score_sets(sets, encoder, featurizer)), dev.every)
 
 
-def _selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Selection:
+def _make_selection(select: Select, sets: Sequence[SimilaritySet], featurizer: Featurizer) -> Selection:
     def score(encoder: Encoder) -> float:
-        tasks = _scores(sets, encoder, featurizer)["tasks"]
+        tasks = _score_sets(sets, encoder, featurizer)["tasks"]
         return float(np.mean([task["mean"][select.measure] for task in tasks.values()]))
 
     return Selection(score, select.every)
 
 
-def _identity(config: Config, *digests: str) -> str:
+def _digest_config(config: Config, *digests: str) -> str:
     """Return 64 hex digits over the config and the digests of its data, to which a checkpoint belongs."""
     state = hashlib.sha256(orjson.dumps(config.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS))
     state.update(" ".join(digests).encode())
     return state.hexdigest()
 
 
-def run_model(run: FinishedRun, device: str = "cpu") -> ScoredModel:
+def wrap_run(run: FinishedRun, device: str = "cpu") -> ScoredModel:
     """Return the model of a run as its trainer computes it, with the table in float32."""
     featurizer = Featurizer(spec_of(run.config), run.vocabulary)
     encoder = run.encoder.to(choose_device(device))
-    encode = encoder_function(encoder, featurizer)
+    encode = make_encode(encoder, featurizer)
     return ScoredModel(
         run.config.model.name,
         featurizer,
         zero_unknown(encode, featurizer),
-        cosines(encode, featurizer),
+        make_similarity(encode, featurizer),
         {"device": str(encoder.table.device), "parameters": encoder.parameter_counts()},
     )

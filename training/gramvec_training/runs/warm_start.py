@@ -17,12 +17,12 @@ from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config, Start
-from gramvec_training.data.vocabulary import extend_vocabulary, vocabulary_for
-from gramvec_training.encoders.bag import Bag, bag_of
+from gramvec_training.data.vocabulary import build_limited_vocabulary, extend_vocabulary
+from gramvec_training.encoders.bag import Bag, make_bag
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.encoders.build import build_encoder, encoder_function
+from gramvec_training.encoders.build import build_encoder, make_encode
 from gramvec_training.export.bundle import find_stored, read_weights
-from gramvec_training.readers.vectors import read_vectors, vectors_at
+from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.runs.run_dir import spec_of
 from gramvec_training.sections import BagSettings, EncoderPooling, ModelSettings
 from gramvec_training.shared import Encode, Floats
@@ -49,12 +49,12 @@ class StartTable:
 
     def encode(self) -> Encode:
         """Return a function from texts to vectors by the bundle's own features and weights."""
-        return encoder_function(self.bag(self.table), self.bundle.featurizer)
+        return make_encode(self.bag(self.table), self.bundle.featurizer)
 
     def bag(self, table: Floats) -> Bag:
         """Return an encoder like the bundle's with another table."""
         own = self.settings
-        return bag_of(table, self.bias, pooling=own.pooling, activation=own.activation)
+        return make_bag(table, self.bias, pooling=own.pooling, activation=own.activation)
 
 
 def open_start(start: Start) -> tuple[Bundle, StoredWeights]:
@@ -95,10 +95,10 @@ def begin_from(config: Config) -> StartTable | None:
 
 def continue_encoder(started: StartTable, seed: int, vocabulary: Vocabulary) -> Bag:
     """Return the encoder with the bundle's weights, and initial values by the seed for new rows."""
-    return started.bag(start_table(started, vocabulary, seed))
+    return started.bag(extend_table(started, vocabulary, seed))
 
 
-def origin_record(started: StartTable | None) -> dict[str, Any]:
+def make_origin_record(started: StartTable | None) -> dict[str, Any]:
     """Return the record of the bundle that a run started from."""
     if started is None:
         return {}
@@ -130,7 +130,7 @@ def _check_fits(started: StartTable, config: Config) -> None:
             raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {given}")
 
 
-def start_table(started: StartTable, vocabulary: Vocabulary, seed: int) -> Floats:
+def extend_table(started: StartTable, vocabulary: Vocabulary, seed: int) -> Floats:
     """Return float32[rows, d]: the bundle's rows where `vocabulary` has them, initial values elsewhere.
 
     A new word begins as the unknown word's row where the bundle has one, so that texts keep their vectors; any other
@@ -163,7 +163,7 @@ def begin_vocabulary(
 ) -> Vocabulary:
     """Return the vocabulary of the texts, or the bundle's vocabulary extended by them."""
     if config.start is None or started is None:
-        return vocabulary_for(config, texts, spec, data)
+        return build_limited_vocabulary(config, texts, spec, data)
     renew = started.bundle.spec.unicode != spec.unicode
     return extend_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
 
@@ -173,17 +173,19 @@ def begin_encoder(config: Config, started: StartTable | None, seed: int, vocabul
     if started is not None:
         return continue_encoder(started, seed, vocabulary)
     generator = torch.Generator().manual_seed(seed)
-    table = _first_table(config.model, vocabulary, data, generator)
+    table = _make_first_table(config.model, vocabulary, data, generator)
     return build_encoder(config.composition, table, config.model.dimension, generator)
 
 
-def _first_table(model: ModelSettings, vocabulary: Vocabulary, data: Path, generator: torch.Generator) -> torch.Tensor:
+def _make_first_table(
+    model: ModelSettings, vocabulary: Vocabulary, data: Path, generator: torch.Generator
+) -> torch.Tensor:
     """Return float32[rows, d], uniform, with word vectors from a file where one is named."""
     rows, width = len(vocabulary), model.table_width
     half = _half_width(model.initial, rows, width)
     table = torch.empty(rows, width).uniform_(-half, half, generator=generator)
     if model.vectors is not None:
-        path = vectors_at(model.vectors, data)
+        path = find_vectors(model.vectors, data)
         words, vectors = read_vectors(path)
         if vectors.shape[1] != width:
             name = "model.width" if model.width else "model.dimension"
