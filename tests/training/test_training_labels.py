@@ -305,7 +305,7 @@ def test_a_labeled_file_stands_alone_in_a_config() -> None:
     start = {"model": {"name": "x", "kind": "charagram-phrase"}, "training": {"epochs": 1}}
     one = {"path": "a.tsv", "labeled": True}
     assert parse_config({**start, "data": [one]}, source="c").data[0].labeled
-    with pytest.raises(InputError, match=r"a labeled \[\[data\]\] stands alone"):
+    with pytest.raises(InputError, match=r"a labeled \[\[data\]\] is the only one"):
         parse_config({**start, "data": [one, {"path": "b.tsv"}]}, source="c")
     with pytest.raises(InputError, match=r"data\.layout belongs to paraphrases"):
         parse_config({**start, "data": [{**one, "layout": "pairs"}]}, source="c")

@@ -150,7 +150,7 @@ class Config(Strict):
     model: ModelSettings
     features: FeatureSettings = FeatureSettings()
     vocabulary: VocabularyLimits = VocabularyLimits()
-    encoder: EncoderSection | None = None  # a bag as [model] says where it is left out
+    encoder: EncoderSection | None = None  # the bag of [model] where it is left out
     training: Training | None = None
     objective: ObjectiveSection | None = None  # what is learned, where it is not the margin or the teacher's loss
     distillation: Distillation | None = None
@@ -185,7 +185,7 @@ class Config(Strict):
         if not any(data_set.labeled for data_set in self.data):
             return self
         if len(self.data) > 1:
-            raise ValueError("a labeled [[data]] stands alone: its negatives are chosen by its labels")
+            raise ValueError("a labeled [[data]] is the only one: its negatives are chosen by its labels")
         for name in ("layout", "max_groups", "pairs_per_group"):
             if getattr(self.data[0], name) != DataSet.model_fields[name].default:
                 raise ValueError(f"data.{name} belongs to paraphrases; a labeled [[data]] has none")

@@ -39,7 +39,7 @@ class RunOptions(Strict):
 
     Only `device` and `threads` change the result, in its last bits.
 
-    cache: where teachers' vectors are kept from run to run; it is an option of `distill` alone.
+    cache: where teachers' vectors are kept from run to run; it is an option of `distill` only.
     """
 
     resume: bool = _option("Continue the run in --out from its checkpoint.", default=False)

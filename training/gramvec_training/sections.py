@@ -33,7 +33,7 @@ class Strict(BaseModel):
 Optimizer = Literal["adam", "adagrad", "sgd"]
 Decay = Literal["linear", "none"]
 Center = Literal["zero", "initial"]
-# So many steps, or the quarters of an epoch, as the papers have it.
+# A number of steps, or the quarters of an epoch, as the papers have it.
 Every = PositiveCount | Literal["quarter"]
 
 
@@ -208,7 +208,7 @@ class VocabularyLimits(Strict):
 
 
 class EncoderSettings(Strict):
-    """Base of the settings of an encoder, the section [encoder]; `kind` is what the config says."""
+    """Base of the settings of an encoder, the section [encoder]; `kind` is its name in the config."""
 
     kind: str
     reads_in_order: ClassVar[bool] = False  # the rows of a text must be only words, or only single characters
@@ -237,7 +237,7 @@ class BagSettings(EncoderSettings):
 
 
 class ObjectiveSettings(Strict):
-    """Base of the settings of what is learned, the section [objective]; `kind` is what the config says."""
+    """Base of the settings of what is learned, the section [objective]; `kind` is its name in the config."""
 
     kind: str
     section: ClassVar[Literal["training", "distillation"]] = "training"  # it learns from pairs, or from a teacher

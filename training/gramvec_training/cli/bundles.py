@@ -61,14 +61,14 @@ def convert(
 @one_sentence
 def adapt(bundle: str, texts: tuple[Path, ...], out: Path, a: float, name: str | None) -> None:
     """Weigh BUNDLE (a name or a folder) by your own texts, without labels, in seconds: for records, titles and names,
-    where what many of them share says little.
+    where what many of them share means little.
 
     Every n-gram and word that is common among your texts counts less (SIF's weights). To match two tables, give the
     texts of both.
 
     \b
-    gramvec-train adapt gramvec-en --texts left.txt --texts right.txt -o models/ours
-    gramvec serve --model ours
+    gramvec-train adapt gramvec-en --texts left.txt --texts right.txt -o models/mine
+    gramvec serve --model mine
     """
     may_replace(out, bundle)
     from gramvec_training.export.adapt import adapt as write
@@ -107,7 +107,7 @@ def lexical(
     a: float,
 ) -> None:
     """Give BUNDLE (a name or a folder) columns that say which n-grams stand in a text, beside those of what it means:
-    names, codes and words that nobody knows. They are weighed by texts of all kinds; `adapted` weighs them by your own.
+    names, codes and unknown words. They are weighed by texts of all kinds; `adapted` weighs them by your own.
 
     \b
     gramvec-train lexical gramvec-en --texts texts.txt -o models/gramvec-en-both
@@ -120,10 +120,10 @@ def lexical(
     may_replace(out)  # BUNDLE itself, too: it is read before anything is written
     from gramvec_training.export.adapt import add_lexical
 
-    lines, said = _texts(texts, config, data)
+    lines, provenance = _texts(texts, config, data)
     numbers = [int(order) for order in orders.split(",")]
     manifest, count = add_lexical(
-        bundle, out, lines, orders=numbers, columns=columns, scale=scale, a=a, provenance=said
+        bundle, out, lines, orders=numbers, columns=columns, scale=scale, a=a, provenance=provenance
     )
     click.echo(f"{out}: {manifest.dimension} columns of meaning, {columns} of lexical weighed by {count:,} texts")
 

@@ -99,7 +99,7 @@ def _read(source: Path, options: FileOptions) -> RowsRead:
 
 
 def learns_weights(options: FileOptions) -> bool:
-    """Return whether n-gram weights are learned: as `learn` says, or where there is a start and the file has labels.
+    """Return whether n-gram weights are learned: as `learn` demands, or where there is a start and the file has labels.
 
     Raises:
         InputError: The file is missing or no text.

@@ -82,9 +82,9 @@ def fit(
     development sets that the config names. A config with [sif] is built instead of trained.
 
     Of --labeled, texts of one label are drawn together and held apart from those of others. Half of what is held out
-    chooses the epoch that is kept, and the report says how often the label of the other half is found.
+    chooses the epoch that is kept, and the report has how often the label of the other half is found.
 
-    Of --pairs a tenth is held out, and the report says how often the other side of such a pair is found among all
+    Of --pairs a tenth is held out, and the report has how often the other side of such a pair is found among all
     others, by the model it went on from (before) and by the new one (after).
 
     Of --pairs with a third column, 0 or 1 or a score, and --from, the model stays as it is, and its n-grams get weights
@@ -92,7 +92,7 @@ def fit(
 
     With --from the model is written only if the held-out texts say that it is better than the one it went on from.
 
-    Ctrl-C or SIGTERM writes a checkpoint and says how to continue; the continued run ends with the same model as
+    Ctrl-C or SIGTERM writes a checkpoint and prints how to continue; the continued run ends with the same model as
     one that was never stopped (exit codes 130 and 143).
 
     \b
@@ -156,7 +156,7 @@ def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> No
 @click.argument("run", type=PATH)
 @click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
 @click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
-              help="Of the stored table.  [default: what the run's config says, or float32]")  # fmt: skip
+              help="Of the stored table.  [default: that of the run's config, or float32]")  # fmt: skip
 @click.option("--name", help="Name of the model.  [default: the folder's name]")
 @click.option("--config", type=PATH, help="Take the [export] of this config instead of the run's.")
 @one_sentence

@@ -33,7 +33,7 @@ TRAIN_EXTRA = {"torch", "onnx", "scipy", "matplotlib"}  # what the extra of that
 
 NO_DATA = (
     "give --data FOLDER, which the paths in a config are relative to, or set GRAMVEC_DATA to the folder that holds it "
-    "as train; docs/training-data.md says what it has"
+    "as train; docs/training-data.md lists what it has"
 )
 
 

@@ -135,8 +135,8 @@ def collect_texts(
 
     Each of the two parts is shuffled.
 
-    spans: from so many texts, drawn at random, a phrase of two to six words is cut and added. limit: keep the first so
-    many of all. A text counts for the first source that has it, a cut phrase for "spans".
+    spans: of how many texts, drawn at random, a phrase of two to six words is added. limit: the number of texts that
+    are kept, from the first on. A text counts for the first source that has it, a cut phrase for "spans".
 
     Raises:
         InputError: At the file: one is missing or gives no text.

@@ -133,7 +133,7 @@ def build_vocabulary(
 ) -> Vocabulary:
     """Build the vocabulary of n-grams and words that occur `min_count` times, rows by descending count.
 
-    max_ngrams, max_words: keep only so many, the most frequent; equal counts go by text, so that the result
+    max_ngrams, max_words: how many are kept, the most frequent; equal counts go by text, so that the result
     depends on nothing but the arguments. max_ngrams_each: the same for the n-grams of each order (the k of CHARAGRAM,
     section 4.4). words: these have a row however rare they are in the texts, and no other word has one; those that
     the featurizer never sees, such as two words in one or upper case, are left out. With

@@ -2,7 +2,7 @@
 
 torch.nn.LSTM has no peepholes, and a loop over steps that autograd follows keeps a dozen tensors a step and walks them
 one by one. Here each step is one matrix product and a few operations in place, and the gradients of the matrices are
-one product over all steps at the end: `make bench PARTS=training` says what it buys.
+one product over all steps at the end: `make bench PARTS=training` measures it.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _write_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision:
 
         places  = starts + step where a text is long enough, else behind the end     int64[steps, n + 1]
         rows    = table[(ids, 0)[places]]                                            float32[steps, n + 1, width]
-        vectors = the last states of LSTM or RNN, for so many steps as each text has
+        vectors = the last states of LSTM or RNN, for as many steps as each text has
 
     A text of no rows goes along (the + 1): of a single text onnxruntime's RNN takes the product of a vector and a
     matrix, which adds in another order than that of two matrices, and a vector must not depend on its batch.

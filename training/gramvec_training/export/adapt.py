@@ -84,7 +84,7 @@ def adapt(
 ) -> tuple[Manifest, int]:
     """Write the bundle `source`, weighted by these texts, to the folder `path`, whole or not at all.
 
-    Gives the new manifest and the number of texts. A feature that none of them has keeps its row. The memo is made for
+    Gives the new manifest and the number of texts. A feature that is in no text keeps its row. The memo is made for
     these texts, `chunks` and `edges` as in `convert`.
 
     Raises:
@@ -148,7 +148,7 @@ def add_lexical(
 ) -> tuple[Manifest, int]:
     """Write the bundle `source` with lexical columns to the folder `path`, whole or not at all.
 
-    orders, columns, scale, a: see gramvec.lexical. provenance: what is said of the texts. Lexical columns of the
+    orders, columns, scale, a: see gramvec.lexical. provenance: entries about the texts. Lexical columns of the
     source are replaced. Gives the new manifest and the number of texts.
 
     Raises:
@@ -158,14 +158,14 @@ def add_lexical(
     bundle = open_bundle(source)
     weights, count = NgramWeights.of_texts(texts, orders, a=a)
     lexical = LexicalSketch(weights, orders, columns, scale, bundle.spec.read)
-    said = {"texts": count, "a": a, **(provenance or {})}
-    return with_lexical(bundle, path, lexical, said, name=name), count
+    entries = {"texts": count, "a": a, **(provenance or {})}
+    return with_lexical(bundle, path, lexical, entries, name=name), count
 
 
 def with_lexical(
-    bundle: Bundle, path: Path, lexical: LexicalSketch, said: Mapping[str, Any], *, name: str | None = None
+    bundle: Bundle, path: Path, lexical: LexicalSketch, entries: Mapping[str, Any], *, name: str | None = None
 ) -> Manifest:
-    """Write a bundle with this lexical sketch, and `said` in its provenance; every other file is unchanged."""
+    """Write a bundle with this lexical sketch, and `entries` in its provenance; every other file is unchanged."""
     manifest = bundle.manifest
     with stage_folder(path) as folder:
         for file in manifest.files:
@@ -176,5 +176,5 @@ def with_lexical(
             manifest,
             name=name or manifest.name,
             lexical=record,
-            provenance={**manifest.provenance, "lexical": said},
+            provenance={**manifest.provenance, "lexical": entries},
         )

@@ -43,7 +43,7 @@ from gramvec_training.shared import Floats
 def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
     """Return the table float32[rows, d] and the bias float32[d] or None of a bundle, without its memo.
 
-    int8 rows are multiplied by their scales, and columns by theirs; suffixes are taken out of rows that hold them.
+    int8 rows and columns are multiplied by their scales; suffixes are taken out of rows that hold them.
     Common components were removed when the bundle was written.
 
     Raises:

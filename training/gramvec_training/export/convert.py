@@ -37,9 +37,9 @@ def convert(
 ) -> Manifest:
     """Write the model of the bundle `source` to the folder `path`, whole or not at all; return the new manifest.
 
-    precision: of the stored table; None for the source's. texts, chunks, edges: rows for so many chunks and edges (see
-    gramvec.text.memo) as save the most in these texts; 0 of both for the source's memo, if it has one. The card is the
-    source's. Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
+    precision: of the stored table; None for the source's. chunks, edges: how many have rows, those that save the most
+    in `texts` (see gramvec.text.memo); 0 of both for the source's memo, if it has one. The card is the source's.
+    Where neither precision nor memo changes, so are all bytes of the weights, unless they are int8 rows of
     scales without a step, which are rounded again; graphs and golden texts are always written again.
 
     Raises:

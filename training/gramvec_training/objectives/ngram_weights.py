@@ -151,7 +151,7 @@ def learn_weights(counts: NgramCounts, pairs: TextPairs) -> Doubles:
     if not pairs.binary:
         first = _cosines(np.exp(2 * start), squares, shared, pairs)[0]
         slope, middle = 1 / max(float(first.std()), 1e-3), float(first.mean())
-    # Of each n-gram alone, of its traits, and of the loss: the logarithm of the slope, and the threshold.
+    # Of each n-gram's own weight, of its traits, and of the loss: the logarithm of the slope, and the threshold.
     values = np.concatenate([np.zeros(number + traits.shape[1]), [np.log(slope), middle]])
     adam = _Adam(len(values))
     for _ in range(STEPS):

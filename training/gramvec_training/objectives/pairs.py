@@ -149,8 +149,8 @@ class MarginObjective(PairObjective):
     """The margin loss over pairs; a batch holds left phrases, right phrases, then the negatives of a mega-batch.
 
     The negatives are sought in the batch itself, whose phrases need not be repeated, or, with training.mega_batch
-    above 1, among so many batches of an epoch together, with the encoder as it is when the first of these is taken.
-    No negative is of a phrase's own label, where the texts have labels.
+    above 1, among that number of batches of an epoch together, with the encoder as it is at the first of these. No
+    negative is of a phrase's own label, where the texts have labels.
     """
 
     def __init__(self, encoder: Encoder, corpus: Corpus, mixture: Mixture, training: Training, **rest: Any) -> None:

@@ -1,6 +1,6 @@
 """Rows of tables, read by `gramvec.tables`, and the choice of their columns by header or position.
 
-A file whose ending says tab-separated values or text has a row a line, without quotes, and its first row is a header
+A file with the ending of tab-separated values or of text has a row a line, without quotes; its first row is a header
 where it names the wanted columns in a known way. In any other form the columns have names: CSV has a header, and the
 names of the first JSON object are those of all.
 """
@@ -95,7 +95,9 @@ def choose_columns(
     """Return the places of the two columns named in `first` and `second`, and the rows below the header.
 
     Without a header with such names they are the first two that hold more than numbers, where a CSV file has a
-    header and where the first or third of three columns, in a tab-separated file, are scores. What was found is said.
+    header and where the first or third of three columns, in a tab-separated file, are scores.
+    What was found becomes a note of `bad`.
+
     labels: whether the scores are learned from; then a tenth of those may be no numbers.
     """
     header, rows = split_header(rows, bad.path, first, second)

@@ -29,7 +29,7 @@ def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], 
     """Read the rows of a file, plain or compressed; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
-    like, or two such as `premise` and `hypothesis`, is recognized, says which columns these are, and is no row; a CSV
+    like, or two such as `premise` and `hypothesis`, is recognized, names these columns, and is no row; a CSV
     or JSON file has one in any case, and of it the first two columns are read where the names say nothing. Bad rows
     (another number of columns, an empty one, not UTF-8, longer than 16 MiB) are skipped and counted, or refused with
     InputError.

@@ -45,9 +45,9 @@ RIGHT = frozenset(
 def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
     """Read groups of two from `a<TAB>b` rows, or from two columns of a CSV file.
 
-    A header and a column of scores are recognized and said, see `readers.columns`; rows with a score of 0 among scores
-    of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB) are
-    skipped and counted, or refused with InputError.
+    A header and a column of scores are recognized and reported, see `readers.columns`; rows with a score of 0 among
+    scores of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB)
+    are skipped and counted, or refused with InputError.
     """
     bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT)

@@ -37,7 +37,7 @@ def read_vectors(path: Path) -> tuple[list[str], Floats]:
     file and, in a .parquet file of one column (which needs pyarrow) or a .txt file, its words.
 
     Raises:
-        InputError: At the file and the line: what is none of these or holds a number that is not finite.
+        InputError: At the file and the line: another format, or a number that is not finite.
     """
     if path.is_dir():
         return _from_folder(path)

@@ -16,7 +16,7 @@ _HELD_OUT = 0.1
 _HELD_OUT_LABELED = 0.2  # a tenth to choose the model by, a tenth for the report
 _EPOCHS = 10  # the papers' number
 _EPOCHS_FROM = 5  # ten find no more on 4,000 pairs of tweets
-_RATE = 1e-3  # theirs too
+_RATE = 1e-3  # the papers' too
 _RATE_FROM = 5e-4  # to stay near a model that is good already
 _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which continues from word vectors
 # Of labels, on 77 made intents: centroids 74.4 -> 93.0 %, SICK 79.0 -> 78.2, and without the L2 93.7 and 77.8.

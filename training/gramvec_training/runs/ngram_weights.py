@@ -91,13 +91,13 @@ def learn_ngram_weights(
             held_out[outside] = _compare_texts(learned, texts, given.of(outside))
     reports["learned"] = score_pairs(held_out, given.labels, parts, binary=given.binary)
     report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
-    said_better = judge_pairs(before[best], held_out, given.labels, parts, groups, binary=given.binary)
-    report["verdict"] = said_better
-    if not (anyway or said_better["better"]):
+    found = judge_pairs(before[best], held_out, given.labels, parts, groups, binary=given.binary)
+    report["verdict"] = found
+    if not (anyway or found["better"]):
         return None, report
     learned = _make_lexical(unlearned, counts, learn_weights(counts, given))
-    said = {"labeled pairs": len(left), "held_out": report}
-    return with_lexical(known, bundle, learned, said, name=name), report
+    entries = {"labeled pairs": len(left), "held_out": report}
+    return with_lexical(known, bundle, learned, entries, name=name), report
 
 
 def _check(pairs: LabeledPairs, source: Path) -> None:

@@ -229,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 CARD = """# The pair models
 
 Boosted trees that tell how probable it is that two rows are the same thing. `make pair-model` learned them from these
-tables; no text of theirs is here, only numbers. `word_shares.json` has the share of short texts that hold common
+tables; only numbers of them are here, no text. `word_shares.json` has the share of short texts that hold common
 English words, by counts of Wikipedia.
 
 | tables | license |

@@ -43,4 +43,4 @@ class Plan(ABC):
 
     @abstractmethod
     def record(self, history: History, encoder: Encoder) -> dict[str, Any]:
-        """Return what the record says of the data, given what the loop did and the encoder that came of it."""
+        """Return the entries of the record about the data, from the history of the loop and its encoder."""

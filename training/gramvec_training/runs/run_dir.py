@@ -222,7 +222,7 @@ def export_run(
 ) -> Manifest:
     """Write the bundle of a finished run, checked against torch on texts of its training data.
 
-    export: instead of what the run's config says; precision: instead of what that says.
+    export: in the place of the section of the run's config; precision: in the place of that of `export`.
     """
     model = run.config.model
     spec = spec_of(run.config)

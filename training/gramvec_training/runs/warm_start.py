@@ -28,7 +28,7 @@ from gramvec_training.sections import BagSettings, EncoderPooling, ModelSettings
 from gramvec_training.shared import Encode, Floats
 
 _log = logging.getLogger(__name__)
-# What a record says of how a distilled start was made.
+# Entries of a record on how a distilled start was made.
 _OF_A_TEACHER = ("teacher", "texts", "steps", "seconds")
 
 
