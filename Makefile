@@ -61,7 +61,7 @@ test-stalls: $(VENV)/.dev  ## the tests with other random examples, on a machine
 
 # Not the tests that compare versions with the lock, or a newer library's messages.
 LOWEST_TESTS = $(filter-out %/test_offline.py %/test_runtime.py %/test_clients.py %/test_benchmarks.py %/test_packaging.py \
-	%/test_docs.py %/test_mistakes.py $(wildcard tests/training/*.py),$(wildcard tests/*/test_*.py))
+	%/test_docs.py %/test_mistakes.py %/test_integrations.py $(wildcard tests/training/*.py),$(wildcard tests/*/test_*.py))
 
 test-lowest: $(VENV)/.dev  ## the quick tests with the oldest libraries that pyproject.toml admits (six minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv

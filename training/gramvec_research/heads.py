@@ -333,7 +333,7 @@ def learn_head(
     arrays = {f"head.{name}": value.detach().numpy() for name, value in head.named_parameters()}
     if not settings.fixed_table:
         arrays |= {f"encoder.{name}": value for name, value in encoder.arrays().items()}
-    write_atomically(folder / _ARRAYS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
+    write_atomically(folder / _ARRAYS, lambda handle: np.savez(handle, **arrays))  # type: ignore[arg-type]
     data = orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n"
     write_atomically(folder / _HEAD, lambda handle: handle.write(data))
     checkpoint.unlink(missing_ok=True)

@@ -169,6 +169,8 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
         found = book.get_sheet_by_name(sheet if sheet is not None else names[0])
     except (CalamineError, OSError) as error:
         raise InputError(f"cannot be read ({quoted(error)}); save it again, or as CSV") from error
+    if found.start is None:  # an empty sheet, whose rows some versions cannot iterate
+        return
     header: list[str] = []
     for number, row in enumerate(found.iter_rows(), start=1):
         values = [_value(one) for one in row]

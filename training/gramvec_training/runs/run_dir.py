@@ -161,7 +161,7 @@ def finish_run(folder: Path, arrays: Arrays, record: dict[str, Any]) -> None:
 
     The checkpoint and a pipe's copy are removed.
     """
-    write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, allow_pickle=False, **arrays))
+    write_atomically(folder / _WEIGHTS, lambda handle: np.savez(handle, **arrays))  # type: ignore[arg-type]
     write_atomically(folder / _RECORD, lambda handle: handle.write(_to_json(record)))
     for name in (CHECKPOINT, INPUT):
         (folder / name).unlink(missing_ok=True)
