@@ -8,6 +8,8 @@ from typing import Any
 
 from gramvec.errors import GramvecError, InputError
 from gramvec.jobs.bad_rows import BadRows
+from gramvec.jobs.watch import JobWatch
+from gramvec.tables.inputs import STDIN
 
 JobSettings = dict[str, Any]
 
@@ -31,6 +33,17 @@ class Done:
     resumed: int
     bad: BadRows
     was_complete: bool = False
+
+
+def report_done(done: Done, output: Path, seconds: float, watch: JobWatch) -> None:
+    """Report which rows were left out and why, and how many a file or folder got in some seconds."""
+    if done.was_complete:
+        watch.report(f"{output}: is complete, {done.rows:,} rows; nothing was left to do")
+        return
+    for sentence in done.bad.report(done.rows):
+        watch.report(sentence)
+    if output != STDIN:
+        watch.report(f"{done.rows - done.bad.count:,} rows put into {output} in {seconds:.1f} s")
 
 
 def raise_stopped(error: BaseException, said: str) -> None:

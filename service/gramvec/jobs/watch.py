@@ -16,7 +16,13 @@ from gramvec.tables.batches import Reader
 
 ReadWatch = Callable[[Reader, int], None]
 # Units that the bars of tasks count, where these are not rows.
-UNITS = {"comparing": " pairs", "comparing with the index": " texts", "embedding": " texts", "learning": " steps"}
+UNITS = {
+    "comparing": " pairs",
+    "comparing with the index": " texts",
+    "embedding": " texts",
+    "learning": " steps",
+    "learning curve": " heads",
+}
 
 
 class JobWatch:

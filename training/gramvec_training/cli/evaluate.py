@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
-from gramvec.cli.jobs.job_report import report_option, show_report, start_clock
+from gramvec.cli.jobs.job_report import report_option
+from gramvec.cli.jobs.run import command_line
 from gramvec.errors import InputError
+from gramvec.jobs.watch import JobClock, TerminalWatch
 from gramvec.progress import progress_bar
+from gramvec.report import write_report
 from gramvec.tables.staging import check_place
 from gramvec_training.cli.support import PATH, one_sentence
 
@@ -251,7 +254,7 @@ def evaluate(
         --misspellings data/dev/typos/wikipedia.tsv --markdown -
     gramvec-train evaluate gramvec-en --matching data/dev/matching --peer all --typos 20
     """
-    clock = start_clock()
+    clock = JobClock(command_line())
     families = Named(**named)
     if not models and not families.peers:
         raise click.UsageError("name MODELS, or a rival with --peer")
@@ -287,7 +290,7 @@ def evaluate(
             {path: len(similarity_set.scores) for path, similarity_set in _named(found)},
         )
         page = make_evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
-        show_report(page, report)
+        write_report(page, report, TerminalWatch())
     click.echo((on_stdout or [format_table(reports)])[0].rstrip())
 
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import replace
-from functools import wraps
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS, Files, Options, embed_file
-from gramvec.cli.jobs.run import show_job
+from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS
+from gramvec.bulk.embed_job import EmbedJob
+from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
-from gramvec.embed.loading import load
-from gramvec.embed.vectors import Space, VectorPrecision
-from gramvec.jobs.bad_rows import OnError
-from gramvec.jobs.outcome import Done
-from gramvec.jobs.watch import ReadWatch, TerminalWatch
-from gramvec.runtime.base import Device
 from gramvec.tables.batches import BLOCK_ROWS
-from gramvec.tables.inputs import FORMS, STDIN, UTF_8, FileFormat, Form, form_of
-from gramvec.tables.staging import check_outputs
-from gramvec.tables.writers import OutputForm
+from gramvec.tables.inputs import FORMS, STDIN, UTF_8
 
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
@@ -58,29 +47,6 @@ _INPUT_FORMAT_OPTIONS = (
 )
 
 
-def input_format_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --input-format, --delimiter, --encoding and --sheet, which the command receives as `input_format`."""
-
-    @click.option("--input-format", type=click.Choice(FORMS), help="[by INPUT's ending, or txt]")
-    @click.option("--delimiter", help="Character between the columns of CSV, such as ';' or tab.  [by the header]")
-    @click.option("--encoding", default=UTF_8, show_default=True, help="Encoding of INPUT, such as cp1252.")
-    @click.option("--sheet", metavar="NAME", help="Sheet of .xlsx or .ods.  [the first]")
-    @wraps(command)
-    def with_format(
-        *,
-        source: Path,
-        input_format: Form | None,
-        delimiter: str | None,
-        encoding: str,
-        sheet: str | None,
-        **options: Any,
-    ) -> None:
-        given = FileFormat(input_format or form_of(source), delimiter, encoding, sheet)
-        command(source=source, input_format=given, **options)
-
-    return with_format
-
-
 column_option = click.option("--column", default=COLUMN, show_default=True, help="Which column or member is the text.")
 on_error_option = click.option(
     "--on-error", type=click.Choice(["stop", "skip"]), default="stop", show_default=True,
@@ -102,10 +68,11 @@ threads_option = click.option("--threads", type=THREADS, help="How many cores wo
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
+    default="-",
     help="A .jsonl, .npy, .csv, .tsv or .parquet file. [stdout]",
 )
 @click.option("--format", "form", type=click.Choice(OUTPUT_FORMS), help="[by OUTPUT's ending, or jsonl]")
-@input_format_option
+@input_format_options
 @column_option
 @click.option("--embedding-column", default=EMBEDDING, show_default=True, help="What the vectors' column is called.")
 @model_option
@@ -130,27 +97,7 @@ threads_option = click.option("--threads", type=THREADS, help="How many cores wo
     help=f"Lines that a core takes at a time.  [{BLOCK_ROWS}, on a GPU more]",
 )
 @threads_option
-def embed(
-    source: Path,
-    output: Path | None,
-    form: OutputForm | None,
-    input_format: FileFormat,
-    column: str,
-    embedding_column: str,
-    model: str,
-    device: Device,
-    space: Space,
-    normalize: bool,
-    dimensions: int | None,
-    precision: VectorPrecision,
-    truncate: bool,
-    max_characters: int,
-    on_error: OnError,
-    resume: bool,
-    overwrite: bool,
-    batch_size: int | None,
-    threads: int | None,
-) -> None:
+def embed(**options: Any) -> None:
     """Embed the texts of INPUT (stdin without it), an empty one too: lines of .txt, or the column "text" of .csv,
     .tsv (with a header), .jsonl, .json, .parquet, .xlsx and .ods; also .gz and .zst.
 
@@ -165,34 +112,6 @@ def embed(
       gramvec embed titles.txt -o titles.npy
       gramvec embed tickets.csv --column subject -o tickets.parquet --resume
     """  # noqa: D301 - click takes the character, not its escape
-    output = output or STDIN
-    files = Files(source, output, input_format, form, column, embedding_column)
-    files = replace(files, output_form=files.form_written)
-    check_outputs(output, inputs=[source], overwrite=overwrite)
-    opened = load(model, device=device, max_characters=max_characters, threads=1, space=space)
-    options = Options(normalize, dimensions, truncate, precision)
-    began = time.monotonic()
-    with closing(opened) as embedder, show_job(), progress("embedding") as watch:
-        done = embed_file(
-            embedder, files, options, on_error=on_error, resume=resume, rows=batch_size, threads=threads, watch=watch
-        )
-    report_done(done, output, began)
-
-
-def report_done(done: Done, output: Path, began: float) -> None:
-    """Say which rows were left out and why, and how many a file or folder got since `began` of time.monotonic()."""
-    if done.was_complete:
-        click.echo(f"{output}: is complete, {done.rows:,} rows; nothing was left to do", err=True)
-        return
-    for sentence in done.bad.report(done.rows):
-        click.echo(sentence, err=True)
-    if output != STDIN:
-        seconds = time.monotonic() - began
-        click.echo(f"{done.rows - done.bad.count:,} rows put into {output} in {seconds:.1f} s", err=True)
-
-
-@contextmanager
-def progress(title: str) -> Iterator[ReadWatch]:
-    """Show a bar on a terminal's stderr, by bytes or rows of the input if they are known, with the rows a second."""
-    with TerminalWatch().reading(title) as watch:
-        yield watch
+    job = make_job(EmbedJob, **options)
+    with show_job() as watch:
+        job.run(watch)

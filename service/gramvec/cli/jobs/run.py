@@ -44,6 +44,8 @@ def show_job() -> Iterator[TerminalWatch]:
     try:
         with closing(TerminalWatch(command_line())) as watch:
             yield watch
+    except OptionError as error:
+        raise click.UsageError(str(error)) from error
     except Interrupted as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(STOPPED)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import tee
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,38 +13,27 @@ import orjson
 
 from gramvec.cli.jobs.embed import (
     column_option,
-    input_format_option,
+    input_format_options,
     max_characters_option,
     on_error_option,
     overwrite_option,
-    progress,
-    report_done,
     source_argument,
     threads_option,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.jobs.run import show_job
+from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
-from gramvec.embed.loading import load
-from gramvec.errors import InputError, printable
-from gramvec.jobs.bad_rows import OnError
-from gramvec.progress import progress_bar
-from gramvec.runtime.base import Device
-from gramvec.search.build import build_index
-from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
-from gramvec.search.filters import parsed, text_of
-from gramvec.search.folder import OLDEST, read_manifest
-from gramvec.search.index import MAX_HITS, Index, find_model
+from gramvec.errors import printable
+from gramvec.jobs.watch import TerminalWatch
+from gramvec.search.filters import text_of
+from gramvec.search.index import MAX_HITS, Index
+from gramvec.search.jobs import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 from gramvec.search.snapshot import Hit, Only
 from gramvec.tables.columns import value_or_none
-from gramvec.tables.inputs import FORMS, FileFormat, read_lines
-from gramvec.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
-from gramvec.tables.staging import check_outputs
+from gramvec.tables.outputs import free_names
 from gramvec.tables.writers import csv_line, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
-# Characters of a query in a message.
-MAX_SHOWN = 80
 
 
 @click.group(short_help="Build an index for gramvec search, and change it.")
@@ -57,7 +44,7 @@ def index() -> None:
 @index.command(short_help="Build an index of the texts of a file.")
 @source_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder, such as tickets.index.")
-@input_format_option
+@input_format_options
 @column_option
 @click.option("--id", "id_column", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
 @click.option("--filter", "filters", multiple=True, metavar="NAME[:KIND]",
@@ -69,21 +56,7 @@ def index() -> None:
 @on_error_option
 @click.option("--resume", is_flag=True, help="Continue where a run with the same options was stopped.")
 @threads_option
-def build(
-    source: Path,
-    output: Path,
-    input_format: FileFormat,
-    column: str,
-    id_column: str | None,
-    filters: tuple[str, ...],
-    model: str,
-    device: Device,
-    truncate: bool,
-    max_characters: int,
-    on_error: OnError,
-    resume: bool,
-    threads: int | None,
-) -> None:
+def build(**options: Any) -> None:
     """Build an index of the texts of INPUT, which is what `gramvec embed` reads. All columns are kept for the answers.
 
     An index that is there is replaced when the new one is complete. With --on-error skip, a bad line is left out.
@@ -93,37 +66,22 @@ def build(
       gramvec index build titles.txt -o titles.index
       gramvec index build tickets.csv --column subject --id number --filter team -o tickets.index --resume
     """  # noqa: D301 - click takes the character, not its escape
-    opened = load(model, device=device, max_characters=max_characters, threads=1)
-    began = time.monotonic()
-    with closing(opened) as embedder, show_job(), progress("indexing") as watch:
-        done = build_index(
-            embedder, source, output, form=input_format, column=column, id_column=id_column, filters=filters,
-            truncate=truncate, on_error=on_error, resume=resume, threads=threads, watch=watch,
-        )  # fmt: skip
-    report_done(done, output, began)
+    job = make_job(BuildJob, **options)
+    with show_job() as watch:
+        job.run(watch)
 
 
 @index.command(short_help="Add the texts of a file to an index.")
 @index_argument
 @source_argument
-@input_format_option
+@input_format_options
 @click.option("--replace", is_flag=True, help="A row whose id is there takes the place of that one.")
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
 @on_error_option
 @threads_option
-def add(
-    index: Path,
-    source: Path,
-    input_format: FileFormat,
-    replace: bool,
-    model: str | None,
-    device: Device,
-    truncate: bool,
-    on_error: OnError,
-    threads: int | None,
-) -> None:
+def add(**options: Any) -> None:
     """Add the texts of INPUT to INDEX, all or none; the columns of texts and ids are those that it was built with.
 
     An id that is there already stops the run, unless --replace is given.
@@ -133,36 +91,25 @@ def add(
       gramvec index add tickets.index new-tickets.csv
       gramvec index add tickets.index changed-tickets.csv --replace
     """  # noqa: D301 - click takes the character, not its escape
-    opened = Index(index, model=model, device=device).embedder
-    began = time.monotonic()
-    with closing(opened) as embedder, show_job(), progress("indexing") as watch:
-        done = add_to_index(
-            embedder, index, source, form=input_format, replace=replace, truncate=truncate, on_error=on_error,
-            threads=threads, watch=watch,
-        )  # fmt: skip
-    report_done(done, index, began)
+    job = make_job(AddJob, **options)
+    with show_job() as watch:
+        job.run(watch)
 
 
 @index.command(short_help="Remove rows from an index.")
 @index_argument
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--ids", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Ids, one a line.")
-def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
+def remove(**options: Any) -> None:
     """Remove the rows with these ids from INDEX. An id that is not there stops it, and nothing has changed.
 
     \b
     Example:
       gramvec index remove tickets.index 17 23
     """  # noqa: D301 - click takes the character, not its escape
-    wanted = list(ids)
-    if file is not None:
-        with file.open("rb") as lines:
-            wanted += filter(None, read_lines(lines))
-    if not wanted:
-        raise click.UsageError("no ids to remove; give ids, or a file of them with --ids")
-    with show_job():
-        left = remove_from_index(index, wanted)
-    click.echo(f"{len(set(wanted)):,} rows removed, {left:,} left in {index}", err=True)
+    job = make_job(RemoveJob, **options)
+    with show_job() as watch:
+        job.run(watch)
 
 
 @index.command(short_help="Build an index anew from its records.")
@@ -170,7 +117,7 @@ def remove(index: Path, ids: tuple[str, ...], file: Path | None) -> None:
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @threads_option
-def rebuild(index: Path, model: str | None, device: Device, threads: int | None) -> None:
+def rebuild(**options: Any) -> None:
     """Build INDEX anew from the records that it holds: for this version of gramvec, or with another model.
 
     Columns, filters and ids stay. INDEX is replaced when the new one is complete.
@@ -180,20 +127,9 @@ def rebuild(index: Path, model: str | None, device: Device, threads: int | None)
       gramvec index rebuild tickets.index
       gramvec index rebuild tickets.index -m ./my-model
     """  # noqa: D301 - click takes the character, not its escape
-    name = model if model is not None else find_model(index, read_manifest(index, OLDEST))
-    began = time.monotonic()
-    with (
-        closing(load(name, device=device, threads=1)) as embedder,
-        show_job(),
-        progress_bar("indexing") as bar,
-    ):
-
-        def watch(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        rows = rebuild_index(embedder, index, threads=threads, watch=watch)
-    click.echo(f"{rows:,} rows in {index}, in {time.monotonic() - began:.1f} s", err=True)
+    job = make_job(RebuildJob, **options)
+    with show_job() as watch:
+        job.run(watch)
 
 
 @index.command(short_help="Describe an index.")
@@ -224,8 +160,6 @@ def info(index: Path, as_json: bool) -> None:
 
 Format = Literal["tsv", "json", "csv"]
 HitLines = Callable[[str, list[Hit]], Iterator[str]]
-# The columns of a hit in a file, before those of its row.
-HIT = ("query", "rank", "score", "id")
 
 
 @click.command(short_help="Find the best texts of an index.")
@@ -246,23 +180,7 @@ HIT = ("query", "rank", "score", "id")
 @device_option
 @truncate_option
 @threads_option
-def search(
-    index: Path,
-    queries: tuple[str, ...],
-    file: Path | None,
-    where: tuple[str, ...],
-    k: int,
-    only: Only | None,
-    min_score: float,
-    literal: bool,
-    form: Format | None,
-    output: Path | None,
-    overwrite: bool,
-    model: str | None,
-    device: Device,
-    truncate: bool,
-    threads: int | None,
-) -> None:
+def search(**options: Any) -> None:
     """Print the texts of INDEX that are best for each QUERY, the best first: score, id, text and other columns.
 
     A score is the cosine of the meaning plus the share of the query's letters that the text has. With several queries,
@@ -279,59 +197,21 @@ def search(
       gramvec search tickets.index '"track a parcel" -late' --min-score 0.5
       gramvec search tickets.index --file queries.txt -k 3 -o hits.parquet
     """  # noqa: D301 - click takes the character, not its escape
-    if bool(queries) == (file is not None):
-        raise click.UsageError("no query, or both kinds; give queries, or a file of them with --file")
-    if output is not None and form is not None:
+    form = options.pop("form")
+    if options["output"] is not None and form is not None:
         raise click.UsageError("--format is of standard output; the ending of --output says its form")
-    if file is not None and file.suffix.lower().removeprefix(".") in FORMS[1:]:
-        raise InputError(f"{file}: is a table, and --file has a query a line; save its column of queries as .txt")
-    written = form_to_write(output, TABLE_FORMS, option="")
-    check_outputs(output, inputs=[index, file], overwrite=overwrite)
-    found = Index(index, model=model, device=device, threads=threads)
-    asked, texts = tee(queries if file is None else _lines_of(file))
-    every = found.stream(
-        texts, k, where=parsed(where), only=only, min_score=min_score, literal=literal, truncate=truncate
-    )
-    answered = _answered(asked, every, ", with these conditions" if where else "")
-    if output is not None:
-        names = free_names(found.columns, "record_", HIT)
-        write_table(output, written, [*HIT, *names.values()], _records(answered, names))
-        return
-    lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
-        found.columns, len(queries) > 1 or file is not None
-    )
-    for query, hits in answered:
-        for line in lines(query, hits):
-            click.echo(line, nl=False)
-
-
-def _answered(queries: Iterator[str], every: Iterable[list[Hit]], conditions: str) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield each query with its hits, and report those that have none."""
-    for query, hits in zip(queries, every, strict=False):
-        yield query, hits
-        if not hits:
-            click.echo(f"nothing found for {_short(query)}{conditions}", err=True)
-
-
-def _records(answered: Iterable[tuple[str, list[Hit]]], names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield the columns of each hit, those of its row by `names`."""
-    for query, hits in answered:
-        for rank, hit in enumerate(hits, start=1):
-            values = (query, rank, round(hit.score, 6), hit.id)
-            columns = {free: value_or_none(hit.record, name) for name, free in names.items()}
-            yield dict(zip(HIT, values, strict=True)) | columns
-
-
-def _short(query: str) -> str:
-    return repr(query if len(query) <= MAX_SHOWN else f"{query[:MAX_SHOWN]}...")
-
-
-def _lines_of(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        try:
-            yield from read_lines(file)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+    job = make_job(SearchJob, **options)
+    with closing(TerminalWatch()) as watch:
+        if job.output is not None:
+            job.run(watch)
+            return
+        columns, answers = job.open_answers(watch)
+        lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
+            columns, len(job.queries) > 1 or job.file is not None
+        )
+        for query, hits in answers:
+            for line in lines(query, hits):
+                click.echo(line, nl=False)
 
 
 def _tsv(columns: list[str], several: bool) -> HitLines:
@@ -358,7 +238,7 @@ def _json(columns: list[str], several: bool) -> HitLines:
 
 
 def _csv(columns: list[str], several: bool) -> HitLines:
-    click.echo(csv_line([*HIT, *free_names(columns, "record_", HIT).values()]), nl=False)
+    click.echo(csv_line([*HIT_COLUMNS, *free_names(columns, "record_", HIT_COLUMNS).values()]), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):

@@ -7,9 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from gramvec.classify.fit import PURPOSE
+from gramvec.classify.fit_job import embed_with_bar
 from gramvec.classify.head import Head
-from gramvec.cli.jobs.embed import progress
-from gramvec.cli.options import embed_with_bar
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
@@ -74,7 +73,7 @@ def review_labels(
 
 def _read_texts(source: Path, column: str, form: FileFormat, on_error: OnError) -> list[str]:
     """Return the different texts, white space as single spaces, so that each answer is a line of its file."""
-    with progress(f"reading {source.name}") as watch:
+    with TerminalWatch().reading(f"reading {source.name}") as watch:
         found = read_columns(source, [column], format=form, options={column: "--column"}, on_error=on_error,
                              watch=watch)  # fmt: skip
     return [text for text in dict.fromkeys(" ".join(text.split()) for text in found.values[column]) if text]
