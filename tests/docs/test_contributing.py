@@ -151,7 +151,8 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
     copy.replace(
         readers,
         '_READERS = {"pairs": read_pairs,',
-        'def read_arrows(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:\n'
+        'def read_arrows(path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None) '
+        "-> tuple[list[Group], SkippedRows]:\n"
         "    groups: list[Group] = []\n"
         '    bad = SkippedRows(path, on_bad, "write a => b")\n'
         "    for number, text, why in read_lines(path):\n"

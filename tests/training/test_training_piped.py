@@ -12,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from gramvec_training.cli.main import main
 from gramvec_training.readers import lines as piped
-from gramvec_training.runs.run_dir import INPUT
+from gramvec_training.runs.run_dir import INPUT, load_run
+from gramvec_training.sections import TableFormat
 from training_support import call, sentence
 
 PAIRS = "".join(f"left number {n} here\tthe right one {n}\n" for n in range(30))
@@ -70,6 +71,19 @@ def test_a_pipe_is_bounded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(piped, "MAX_BYTES", 500)
     assert "write it to a file" in sentence(piped_in(PAIRS, "--pairs", "-", "--out", "run"))
     assert list((here / "run").iterdir()) == []
+
+
+def test_a_pipe_has_the_form_of_its_option(here: Path) -> None:
+    (here / "mine.tsv").write_text(PAIRS)
+    assert call("fit", "--pairs", "mine.tsv", "--out", "of-a-file", "--epochs", "1").exit_code == 0
+    given = ("text1;text2\n" + PAIRS.replace("\t", ";")).encode("utf-16-le")
+    result = piped_in(given, "--pairs", "-", "--input-format", "csv", "--delimiter", ";", "--encoding", "utf-16-le")
+    assert result.exit_code == 0, result.output
+    assert (here / "runs/mine/weights.npz").read_bytes() == (here / "of-a-file/weights.npz").read_bytes()
+    assert load_run(Path("runs/mine")).config.data[0].format == TableFormat(
+        form="csv", delimiter=";", encoding="utf-16-le"
+    )
+    assert "format" not in load_run(Path("of-a-file")).record["config"]["data"][0]
 
 
 def test_a_pipe_cannot_be_resumed() -> None:

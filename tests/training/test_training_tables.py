@@ -21,6 +21,7 @@ from gramvec_research.answers import read_scored
 from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.pairs import read_groups, read_pairs, read_ppdb
+from gramvec_training.sections import TableFormat
 
 PAIRS = [("cars", "vehicles"), ("buy", "purchase")]
 
@@ -60,6 +61,17 @@ def write_table(path: Path) -> Path:
 )
 def test_every_form_of_a_table_is_read(tmp_path: Path, name: str) -> None:
     assert read_pairs(write_table(tmp_path / name))[0] == PAIRS
+
+
+def test_a_format_is_given_where_the_ending_says_another(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.train", "text1|text2\ncafé|coffee house\n".encode("cp1252"))
+    given = TableFormat(form="csv", delimiter="|", encoding="cp1252")
+    assert read_pairs(path, given=given)[0] == [("café", "coffee house")]
+    with pytest.raises(InputError, match=r"a\.train.*\.train"):
+        read_pairs(path)
+    path = write(tmp_path / "b.csv", "café\tcoffee house\n".encode("latin-1"))
+    assert read_pairs(path, given=TableFormat(form="txt", encoding="latin-1"))[0] == [("café", "coffee house")]
+    assert read_ppdb(path, given=TableFormat(encoding="latin-1"))[1].lines == {"fewer than three fields": [1]}
 
 
 def test_bad_rows_of_parquet_are_rows(tmp_path: Path) -> None:

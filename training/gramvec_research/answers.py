@@ -41,13 +41,13 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
     """
     found: list[Scored] = []
     bad = SkippedRows(path, on_bad, _REMEDY)
-    header, rows = split_header(table_rows(bad), path, SCORES, LEFT)
+    header, rows = split_header(table_rows(bad), bad, SCORES, LEFT)
     places = _IN_ORDER
     if header is not None and len(header) >= len(places):
         score, pair = find_places(header, SCORES, LEFT), find_places(header, LEFT, RIGHT)
         places = (score[0], *pair) if score and pair else _IN_ORDER
         names = [repr(header[place]) for place in places]
-        bad.add_note(f"{describe_header(path)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
+        bad.add_note(f"{describe_header(bad)}; scores are {names[0]} and texts {names[1]} and {names[2]}")
     for number, columns, why in rows:
         why = why or _find_fault(columns, places, named=header is not None)
         if why:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gramvec.runtime.base import Device
+from gramvec.tables.inputs import Form
 from gramvec_training.config import SifWeights
 from gramvec_training.sections import (
     FileLayout,
@@ -20,6 +21,7 @@ from gramvec_training.sections import (
     Positive,
     PositiveCount,
     Strict,
+    TableFormat,
     UnknownWords,
     WordRule,
 )
@@ -64,6 +66,9 @@ class FileOptions(Strict):
         "Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
         "By default groups for *.groups.tsv, plain or compressed, else pairs."
     )
+    input_format: Form | None = _option("Form of the file.  [by its ending]")
+    delimiter: str | None = _option("Character between the columns of CSV, such as ';' or tab.  [by the header]")
+    encoding: str | None = _option("Encoding of the file, such as cp1252.  [utf-8]")
     bad_rows: OnBad = _option(
         "What to do with rows of a file that have one column, an empty side, identical sides, are not UTF-8 or "
         "longer than 16 MiB.",
@@ -88,6 +93,13 @@ class FileOptions(Strict):
     def file(self) -> Path | None:
         """Return the file of pairs or of labeled texts."""
         return self.pairs or self.labeled
+
+    @property
+    def table_format(self) -> TableFormat | None:
+        """Return the format of the file; None for what its ending names."""
+        given = {"form": self.input_format, "delimiter": self.delimiter, "encoding": self.encoding}
+        given = {name: value for name, value in given.items() if value is not None}
+        return TableFormat.model_validate(given) if given else None
 
     @property
     def has_labels(self) -> bool:

@@ -8,12 +8,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from gramvec.bundle.manifest import Precision as Precision
 from gramvec.features.spec import PLAIN
 from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
+from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 from gramvec_training.registry import Registry
 from gramvec_training.systems import find_system
 
@@ -85,6 +94,18 @@ Measure = Literal["pearson", "spearman"]
 OnBad = Literal["skip", "refuse"]
 
 
+class TableFormat(Strict):
+    """Format of a file of rows; the file's ending names its form where `form` does not."""
+
+    form: Form | None = None
+    delimiter: str | None = None  # of CSV; recognized by the header where it is left out
+    encoding: str = UTF_8
+
+    def of(self, path: Path) -> FileFormat:
+        """Return the format of a file. Raises InputError for an unknown ending, delimiter or encoding."""
+        return FileFormat(self.form or form_of(path), self.delimiter, self.encoding)
+
+
 class DataSet(Strict):
     """A file of paraphrases, or of texts with labels, and its share of an epoch."""
 
@@ -92,11 +113,19 @@ class DataSet(Strict):
     license: str = "not stated"
     layout: FileLayout | None = None
     labeled: bool = False  # a label and a text a row: texts of one label are pairs, and negatives of all others
+    format: TableFormat | None = None  # other than the file's ending names
     bad_rows: OnBad = "skip"
     max_groups: PositiveCount | None = None  # keep at most this many groups, drawn once, to bound the memory
     pairs_per_group: PositiveCount = 1
     cap: PositiveCount | None = None  # at most this many pairs an epoch
     held_out: Annotated[float, Field(ge=0, le=0.5)] = 0.0  # share that is not trained on, for a report at the end
+
+    @model_serializer(mode="wrap")
+    def _without_usual_format(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = write(self)
+        if self.format is None:  # records of runs, and digests of them, are as they were without the key
+            values.pop("format", None)
+        return values
 
     @property
     def name(self) -> str:

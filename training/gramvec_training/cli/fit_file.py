@@ -89,9 +89,9 @@ def _read(source: Path, options: FileOptions) -> RowsRead:
         find_bundle(options.start)
     rows: list[Any]
     if options.has_labels:
-        rows, bad = read_label_texts(source, on_bad=options.bad_rows)
+        rows, bad = read_label_texts(source, on_bad=options.bad_rows, given=options.table_format)
     else:
-        rows, bad = read_paraphrases(source, layout=options.layout, on_bad=options.bad_rows)
+        rows, bad = read_paraphrases(source, layout=options.layout, on_bad=options.bad_rows, given=options.table_format)
     if sys.stderr.isatty():
         origin = f", going on from {options.start}" if options.start is not None else ""
         click.echo(f"{source}: {len(rows):,} usable rows{origin}; loading ...", err=True)
@@ -115,7 +115,7 @@ def learns_weights(options: FileOptions) -> bool:
     if options.learn is not None:
         return options.learn == "weights"
     may_have_labels = options.start is not None and options.layout in (None, "pairs")
-    return may_have_labels and not is_piped(pairs) and holds_labels(pairs)
+    return may_have_labels and not is_piped(pairs) and holds_labels(pairs, options.table_format)
 
 
 def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str], *, anyway: bool) -> None:
@@ -144,7 +144,13 @@ def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str],
             file = Path(folder) / INPUT
             spool(pairs, file)
         manifest, report = learn_ngram_weights(
-            file, start, bundle, on_bad=options.bad_rows, name=bundle.resolve().name, anyway=anyway
+            file,
+            start,
+            bundle,
+            on_bad=options.bad_rows,
+            given_format=options.table_format,
+            name=bundle.resolve().name,
+            anyway=anyway,
         )
     click.echo(show_pair_report(report))
     click.echo(f"beside {report['best']}: {describe_verdict(report['verdict'])}")

@@ -32,6 +32,9 @@ from gramvec_training.options import FileOptions, RunOptions, TextOptions
 # torch, scipy and onnx are imported inside the commands, so that --help answers at once.
 
 
+_OF_FILE = ("input_format", "delimiter", "encoding")
+
+
 class _Commands(click.Group):
     """Commands that know the line that called them."""
 
@@ -133,7 +136,7 @@ def fit(
     source = [show_path(config)] if config else []
     source += ["--labeled" if file.has_labels else "--pairs", show_file(own)] if own else []
     source += ["--from", show_path(Path(file.start))] if file.start else []
-    source += list_given("layout", "bad_rows", "held_out", "epochs", "rate")
+    source += list_given("layout", *_OF_FILE, "bad_rows", "held_out", "epochs", "rate")
     carry_out(
         folder, wanted, data, format_command("fit", *source), options=options, bundle=bundle, anyway=anyway, read=read
     )
@@ -143,7 +146,7 @@ def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> No
     """Raise UsageError for arguments of `fit` that exclude each other; `both` is --resume and --overwrite."""
     if sum(source is not None for source in (config, file.pairs, file.labeled)) > 1:
         raise click.UsageError("give one of CONFIG, --pairs and --labeled, not both")
-    only_with_a_file = list_given("layout", "start", "bad_rows", "held_out", "epochs", "rate")
+    only_with_a_file = list_given("layout", "start", *_OF_FILE, "bad_rows", "held_out", "epochs", "rate")
     if file.file is None and only_with_a_file:
         raise click.UsageError(f"{only_with_a_file[0]} goes with --pairs or --labeled; a config has its own keys")
     if file.labeled is not None and file.layout is not None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from gramvec.errors import InputError
 from gramvec.tables.columns import TableRows
-from gramvec.tables.inputs import form_of
+from gramvec.tables.inputs import Form
 from gramvec_training.readers.lines import SkippedRows, check_exists, read_lines, short_reason, shorten_path
 
 Names = frozenset[str]
@@ -41,9 +40,9 @@ class ChosenColumns(NamedTuple):
     zero_is_not: bool = False
 
 
-def has_names(path: Path) -> bool:
-    """Return whether a file's form names its columns in any case."""
-    return form_of(path) not in ("txt", "tsv")
+def has_names(form: Form) -> bool:
+    """Return whether a form names its columns in any case."""
+    return form not in ("txt", "tsv")
 
 
 def table_rows(bad: SkippedRows) -> Iterator[FieldRow]:
@@ -52,33 +51,33 @@ def table_rows(bad: SkippedRows) -> Iterator[FieldRow]:
     Raises:
         InputError: The file is missing or cannot be read in the form of its ending, or it names one column.
     """
-    path = bad.path
-    if not has_names(path):
-        for number, text, why in read_lines(path):
+    path, given = bad.path, bad.format
+    if not has_names(given.form):
+        for number, text, why in read_lines(path, given.encoding):
             yield FieldRow(number, [value.strip() for value in text.split("\t")], why)
         return
     check_exists(path)
-    with TableRows(path) as rows:
+    with TableRows(path, given) as rows:
         bad.unit = rows.unit
         for note in rows.reader.notes:
             bad.add_note(note)
         names = rows.names
         if names:
-            yield _header(names, path, 1)
+            yield _header(names, bad, 1)
         for number, record, why in rows:
             if why is not None:
                 yield FieldRow(number, [], short_reason(why))
                 continue
             if names is None:
                 names = list(record)
-                yield _header(names, path, number)
+                yield _header(names, bad, number)
             yield FieldRow(number, [_as_text(record.get(name)) for name in names])
 
 
-def _header(names: list[str], path: Path, number: int) -> FieldRow:
+def _header(names: list[str], bad: SkippedRows, number: int) -> FieldRow:
     if len(names) < 2:
-        remedy = "write two in each object" if form_of(path) in _OBJECTS else "name each column, with commas between"
-        raise InputError(f"{shorten_path(path)}: one column, {', '.join(map(repr, names)) or 'no name'}; {remedy}")
+        remedy = "write two in each object" if bad.format.form in _OBJECTS else "name each column, with commas between"
+        raise InputError(f"{shorten_path(bad.path)}: one column, {', '.join(map(repr, names)) or 'no name'}; {remedy}")
     return FieldRow(number, [name.strip() for name in names])
 
 
@@ -100,7 +99,7 @@ def choose_columns(
 
     labels: whether the scores are learned from; then a tenth of those may be no numbers.
     """
-    header, rows = split_header(rows, bad.path, first, second)
+    header, rows = split_header(rows, bad, first, second)
     sample = list(islice(rows, _SAMPLE))
     below = chain(sample, rows)
     readable = [row.values for row in sample if row.why is None]
@@ -120,7 +119,7 @@ def choose_columns(
         score = named_score[0] if named_score else None
         free = [place for place in range(len(header)) if place != score and place not in numeric]
         wanted = find_places(header, first, second) or (*free, *range(len(header)))[:2]
-        named = f"{describe_header(bad.path)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
+        named = f"{describe_header(bad)}; the texts are {header[wanted[0]]!r} and {header[wanted[1]]!r}"
         named += f", the score is {header[score]!r}" if score is not None else ""
     if score is None:
         bad.add_note(named)
@@ -139,20 +138,20 @@ def choose_columns(
 
 
 def split_header(
-    rows: Iterator[FieldRow], path: Path, first: Names, second: Names
+    rows: Iterator[FieldRow], bad: SkippedRows, first: Names, second: Names
 ) -> tuple[list[str] | None, Iterator[FieldRow]]:
     """Return the values of the header row, if there is one, and the rows below; see `choose_columns`."""
     top = next(rows, None)
     if top is None:
         return None, rows
-    if has_names(path) or find_places(top.values, first, second) is not None:
+    if has_names(bad.format.form) or find_places(top.values, first, second) is not None:
         return top.values, rows
     return None, chain([top], rows)
 
 
-def describe_header(path: Path) -> str:
+def describe_header(bad: SkippedRows) -> str:
     """Return the phrase that tells a user where the column names come from."""
-    form = form_of(path)
+    form = bad.format.form
     if form in _OBJECTS:
         return "the first object names the columns"
     return "the columns have names" if form == "parquet" else "line 1 is a header"

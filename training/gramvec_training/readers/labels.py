@@ -10,7 +10,7 @@ from gramvec.errors import InputError
 from gramvec_training.readers.columns import describe_header, find_places, is_number, split_header, table_rows
 from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import LEFT, RIGHT
-from gramvec_training.sections import OnBad
+from gramvec_training.sections import OnBad, TableFormat
 
 _REMEDY = "write a label, a tab and a text (and, of pairs, a tab and the other text) on each line"
 _TEXT_REMEDY = "write a label, a tab and a text on each line"
@@ -25,7 +25,9 @@ class Labeled(NamedTuple):
     texts: tuple[str, ...]
 
 
-def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], SkippedRows]:
+def read_labeled(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[list[Labeled], SkippedRows]:
     """Read the rows of a file, plain or compressed; each has as many texts as the first usable row, one or two.
 
     A header that names a column `label`, `intent`, `category` or the like and one `text`, `utterance`, `query` or the
@@ -37,17 +39,19 @@ def read_labeled(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], 
     Raises:
         InputError: The file is missing or holds no usable row.
     """
-    return _read(path, on_bad, frozenset({2, 3}), _REMEDY)
+    return _read(SkippedRows(path, on_bad, _REMEDY, given), frozenset({2, 3}), _REMEDY)
 
 
-def read_label_texts(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Labeled], SkippedRows]:
+def read_label_texts(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[list[Labeled], SkippedRows]:
     """Read rows with one text each, like `read_labeled`; a third column of numbers is reported and ignored.
 
     Raises:
         InputError: Nothing can be learned from the labels: where there is one label only, no label has two texts, or
             there are fewer texts than labels, as where the text comes first.
     """
-    found, bad = _read(path, on_bad, frozenset({2}), _TEXT_REMEDY)
+    found, bad = _read(SkippedRows(path, on_bad, _TEXT_REMEDY, given), frozenset({2}), _TEXT_REMEDY)
     texts: dict[str, set[str]] = {}
     for label, (text,) in found:
         texts.setdefault(label, set()).add(fold_text(text))
@@ -71,16 +75,15 @@ def fold_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], SkippedRows]:
+def _read(bad: SkippedRows, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], SkippedRows]:
     found: list[Labeled] = []
-    bad = SkippedRows(path, on_bad, remedy)
     pairs = 3 in counts
-    header, rows = split_header(table_rows(bad), path, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
+    header, rows = split_header(table_rows(bad), bad, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
     if header is not None:
         places = (_places_of_pairs(header) if pairs else None) or find_places(header, _LABELS, _TEXTS) or (0, 1)
         texts = " and ".join(repr(header[place]) for place in places[1:])
-        bad.add_note(f"{describe_header(path)}; labels are {header[places[0]]!r} and texts {texts}")
+        bad.add_note(f"{describe_header(bad)}; labels are {header[places[0]]!r} and texts {texts}")
     scores = 0
     for number, columns, why in rows:
         if places is not None and len(columns) > max(places):
@@ -101,7 +104,7 @@ def _read(path: Path, on_bad: OnBad, counts: frozenset[int], remedy: str) -> tup
         bad.add_note(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
     if not found:
         why = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{shorten_path(path)}: no usable row{why}; {remedy}")
+        raise InputError(f"{shorten_path(bad.path)}: no usable row{why}; {remedy}")
     return found, bad
 
 

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 from gramvec.errors import InputError
 from gramvec.jobs.bad_rows import BadRows
-from gramvec.tables.inputs import STDIN, Source
+from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Source
 from gramvec.tables.readers import open_reader
-from gramvec_training.sections import OnBad
+from gramvec_training.sections import OnBad, TableFormat
 from gramvec_training.shared import write_atomically
 
 _SHOWN_LINES = 5
@@ -32,16 +32,28 @@ class SkippedRows(BadRows):
         path: the file.
         on_bad: "refuse" ends the run at a bad row, "skip" counts it.
         remedy: what to do about a bad row that ends the run.
+        given: the file's format.
 
     Attributes:
         lines: numbers of the rows by reason.
         notes: on how the file was read, a sentence each: its header, its scores.
     """
 
-    def __init__(self, path: Path, on_bad: OnBad, remedy: str) -> None:
+    def __init__(self, path: Path, on_bad: OnBad, remedy: str, given: TableFormat | None = None) -> None:
         super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{shorten_path(path)} ", remedy=f"; {remedy}")
         self.path = path
+        self._given = given or TableFormat()
         self.lines: dict[str, list[int]] = {}
+
+    @property
+    def format(self) -> FileFormat:
+        """Return the format of the file. Raises InputError where neither its ending nor an option names one."""
+        return self._given.of(self.path)
+
+    @property
+    def encoding(self) -> str:
+        """Return the encoding of the file."""
+        return self._given.encoding
 
     def add(self, number: int, why: str) -> None:
         """Count a row. Raises InputError, which names file and line, if the run ends at a bad row."""
@@ -95,7 +107,7 @@ def short_reason(why: str) -> str:
     return _DETAILS.split(why, maxsplit=1)[0].rstrip()
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str, str | None]]:
+def read_lines(path: Path, encoding: str = UTF_8) -> Iterator[tuple[int, str, str | None]]:
     r"""Yield (line number from 1, text, None or why it cannot be read) for every line, split only on "\n".
 
     One "\r" at the end of a line and a byte-order mark at the start of the file are dropped; UTF-16 with such a mark is
@@ -104,7 +116,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str, str | None]]:
     check_exists(path)
     source = Source(path)
     try:
-        for block in open_reader(source, "txt", None, keep=False).blocks():
+        for block in open_reader(source, FileFormat("txt", encoding=encoding), None, keep=False).blocks():
             reasons: list[str | None] = [None] * len(block.texts)
             for place, why in block.bad.items():
                 reasons[place] = short_reason(why)

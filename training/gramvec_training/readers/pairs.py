@@ -23,7 +23,7 @@ from gramvec_training.readers.columns import (
     table_rows,
 )
 from gramvec_training.readers.lines import SkippedRows, read_lines, shorten_path
-from gramvec_training.sections import FileLayout, OnBad
+from gramvec_training.sections import FileLayout, OnBad, TableFormat
 
 Group = tuple[str, ...]
 
@@ -42,14 +42,16 @@ RIGHT = frozenset(
 )
 
 
-def read_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
+def read_pairs(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[list[Group], SkippedRows]:
     """Read groups of two from `a<TAB>b` rows, or from two columns of a CSV file.
 
     A header and a column of scores are recognized and reported, see `readers.columns`; rows with a score of 0 among
     scores of 0 and 1 are left out. Bad rows (one column, an empty side, identical sides, not UTF-8, longer than 16 MiB)
     are skipped and counted, or refused with InputError.
     """
-    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY, given)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT)
     groups: list[Group] = []
     zeros = 0
@@ -70,16 +72,18 @@ def describe_missing(values: list[str], chosen: ChosenColumns) -> str:
     return "one column" if len(values) == 1 else f"fewer than {max(chosen.wanted) + 1} columns"
 
 
-def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
+def read_groups(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[list[Group], SkippedRows]:
     """Read groups of two or more wordings separated by tabs; repeated wordings count once.
 
     Bad rows as in `read_pairs`; an empty column between others is left out without making the row bad.
     """
     groups: list[Group] = []
-    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY, given)
     rows = table_rows(bad)
-    if has_names(path) and next(rows, None) is not None:
-        bad.add_note(f"{describe_header(path)}; every column is a wording")
+    if has_names(bad.format.form) and next(rows, None) is not None:
+        bad.add_note(f"{describe_header(bad)}; every column is a wording")
     for number, values, why in rows:
         if why or len(values) == 1:
             bad.add(number, why or "one column")
@@ -88,14 +92,16 @@ def read_groups(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Ski
     return groups, bad
 
 
-def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], SkippedRows]:
+def read_ppdb(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[list[Group], SkippedRows]:
     """Read groups of two from PPDB rows `LHS ||| phrase ||| paraphrase ||| features ||| alignment ||| entailment`.
 
     Three fields are enough (PPDB 1.0 has no entailment). Bad rows as in `read_pairs`.
     """
     groups: list[Group] = []
-    bad = SkippedRows(path, on_bad, _PPDB_REMEDY)
-    for number, text, why in read_lines(path):
+    bad = SkippedRows(path, on_bad, _PPDB_REMEDY, given)
+    for number, text, why in read_lines(path, bad.encoding):
         fields = [field.strip() for field in text.split(_PPDB_SEPARATOR)]
         if why or len(fields) < 3:
             bad.add(number, why or "fewer than three fields")
@@ -105,7 +111,7 @@ def read_ppdb(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Group], Skipp
 
 
 def read_paraphrases(
-    path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip"
+    path: Path, *, layout: FileLayout | None = None, on_bad: OnBad = "skip", given: TableFormat | None = None
 ) -> tuple[list[Group], SkippedRows]:
     """Read groups of any layout; without `layout`, `*.groups.tsv`, plain or compressed, are groups and all else pairs.
 
@@ -115,7 +121,7 @@ def read_paraphrases(
     if layout is None:
         plain_name = path.name.removesuffix(".gz").removesuffix(".zst")
         layout = "groups" if plain_name.endswith(".groups.tsv") else "pairs"
-    groups, bad = _READERS[layout](path, on_bad=on_bad)
+    groups, bad = _READERS[layout](path, on_bad=on_bad, given=given)
     if not groups:
         found = f" ({bad.summary(of_file=False)})" if bad.count else ""
         raise InputError(f"{shorten_path(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
@@ -149,20 +155,22 @@ class LabeledPairs(NamedTuple):
     binary: bool
 
 
-def holds_labels(path: Path) -> bool:
+def holds_labels(path: Path, given: TableFormat | None = None) -> bool:
     """Return whether the first thousand rows have a column with at least two different labels.
 
     Raises:
         InputError: The file is missing or no text.
     """
-    bad = SkippedRows(path, "skip", PAIRS_REMEDY)
+    bad = SkippedRows(path, "skip", PAIRS_REMEDY, given)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         return False
     return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
 
 
-def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPairs, SkippedRows]:
+def read_labeled_pairs(
+    path: Path, *, on_bad: OnBad = "skip", given: TableFormat | None = None
+) -> tuple[LabeledPairs, SkippedRows]:
     """Read labeled pairs; the labels are binary where those of the first hundred rows are 0 or 1.
 
     Bad rows (too few columns, an empty side, not UTF-8, longer than 16 MiB) are skipped and counted, or refused.
@@ -171,7 +179,7 @@ def read_labeled_pairs(path: Path, *, on_bad: OnBad = "skip") -> tuple[LabeledPa
         InputError: At the line: a label that is no number, or another than 0 and 1 where they are binary; and
             for a file without labels.
     """
-    bad = SkippedRows(path, on_bad, PAIRS_REMEDY)
+    bad = SkippedRows(path, on_bad, PAIRS_REMEDY, given)
     chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
     if chosen.score is None:
         raise InputError(f"{shorten_path(path)}: no column of labels; write 0, 1 or a score behind the two texts")

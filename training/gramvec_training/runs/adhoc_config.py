@@ -38,6 +38,7 @@ def make_file_config(file: Path, options: FileOptions, *, name_from: Path) -> Co
         {
             "path": file.resolve(),
             "layout": options.layout,
+            "format": options.table_format,
             "labeled": labeled,
             "bad_rows": options.bad_rows,
             "held_out": share,

@@ -20,7 +20,7 @@ from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
 from gramvec_training.readers.lines import shorten_path
 from gramvec_training.readers.pairs import LabeledPairs, read_labeled_pairs
-from gramvec_training.sections import OnBad
+from gramvec_training.sections import OnBad, TableFormat
 from gramvec_training.shared import Floats, Ints
 
 _log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ def learn_ngram_weights(
     bundle: Path,
     *,
     on_bad: OnBad = "skip",
+    given_format: TableFormat | None = None,
     name: str | None = None,
     anyway: bool = False,
 ) -> tuple[Manifest | None, dict[str, Any]]:
@@ -55,7 +56,7 @@ def learn_ngram_weights(
         InputError: A file that cannot be used.
         BundleError: The bundle.
     """
-    pairs, bad = read_labeled_pairs(source, on_bad=on_bad)
+    pairs, bad = read_labeled_pairs(source, on_bad=on_bad, given=given_format)
     for line in bad.sentences():
         _log.warning(line)
     _check(pairs, source)

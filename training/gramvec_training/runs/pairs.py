@@ -143,7 +143,7 @@ def _make_pairs_record(history: History) -> dict[str, Any]:
 def _draw(begun: StartedRun, data_set: DataSet, seed: int, index: int) -> tuple[list[Group], SkippedRows, HeldOut]:
     """Return the groups of a data set that are trained on, its bad rows, and its held-out pairs."""
     groups, bad = begun.take_rows() or read_paraphrases(
-        begun.data / data_set.path, layout=data_set.layout, on_bad=data_set.bad_rows
+        begun.data / data_set.path, layout=data_set.layout, on_bad=data_set.bad_rows, given=data_set.format
     )
     groups, held_out = split_held_out(groups, data_set.held_out, seed)
     for line in bad.sentences():
@@ -194,7 +194,9 @@ class LabelPlan(Plan):
         assert training is not None
         self.config, self.data, self.training = config, begun.data, training
         self.started = begin_from(config)
-        rows, self._bad = begun.take_rows() or read_label_texts(begun.data / data_set.path, on_bad=data_set.bad_rows)
+        rows, self._bad = begun.take_rows() or read_label_texts(
+            begun.data / data_set.path, on_bad=data_set.bad_rows, given=data_set.format
+        )
         self._split = split = split_labels(rows, data_set.held_out, training.seed)
         for line in self._bad.sentences():
             _log.warning(line)
