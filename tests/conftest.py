@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 import gramvec
 from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.progress import Progress
 
 if TYPE_CHECKING:
     from http_support import RunningServer
@@ -40,6 +41,23 @@ CORE = (
     "reliability/test_raw_socket.py",
     "training/test_training_equations.py",
 )
+
+
+class KeptProgress(Progress):
+    """Progress that keeps the tasks with their totals, the steps, and what was shown beside them."""
+
+    def __init__(self) -> None:
+        self.tasks: list[tuple[str, int | None]] = []
+        self.steps: list[int] = []
+        self.details: list[str] = []
+
+    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
+        self.tasks.append((task, total))
+        self.steps.append(done)
+
+    def advance(self, count: int, detail: str = "") -> None:
+        self.steps.append(count)
+        self.details.append(detail)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

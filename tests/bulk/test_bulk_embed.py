@@ -21,6 +21,7 @@ from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refus
 from gramvec.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
+from gramvec.progress import Progress
 from gramvec.tables.batches import START, Block
 from gramvec.tables.inputs import Source
 from gramvec.tables.parquet import DimensionColumns
@@ -285,12 +286,13 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path, small: gramvec.Embedde
     target = tmp_path / "out.npy"
     seen = []
 
-    def meanwhile(*_: object) -> None:
-        with pytest.raises(InputError, match="another run is writing it"):
-            embed_file(small, Files(source, target))
-        seen.append(1)
+    class Meanwhile(Progress):
+        def start(self, *_: object) -> None:
+            with pytest.raises(InputError, match="another run is writing it"):
+                embed_file(small, Files(source, target))
+            seen.append(1)
 
-    embed_file(small, Files(source, target), watch=meanwhile)
+    embed_file(small, Files(source, target), progress=Meanwhile())
     assert seen
     assert np.load(target).shape == (len(TEXTS), 300)
 

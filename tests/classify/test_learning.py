@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from conftest import KeptProgress
 from gramvec.classify import copies, svm
 from gramvec.classify.copies import LONGEST, near_copies, parts_held_out
 from gramvec.classify.fit import fit_head
@@ -184,11 +185,9 @@ WORDS = [[f"{stem}{ending}" for ending in ("a", "b", "c", "d", "e", "f")] for st
 @pytest.mark.parametrize("n", [150, 900])
 def test_what_no_learned_text_had_lowers_every_score(n: int) -> None:
     texts, vectors, labels = intents(np.random.default_rng(1), n, WORDS)
-    steps: list[tuple[int, int]] = []
-    head, report = fit_head(
-        texts, vectors, labels, model="m", digest=DIGEST, watch=lambda done, number: steps.append((done, number))
-    )
-    assert {number for _, number in steps} == {sum(done for done, _ in steps)}
+    progress = KeptProgress()
+    head, report = fit_head(texts, vectors, labels, model="m", digest=DIGEST, progress=progress)
+    assert progress.tasks == [("learning", sum(progress.steps))]
     assert report.accuracy > 0.95 and report.lost <= 0.01
     known, new = head.predict(["carda cardb my the cardc", "carda pizza on monday with cheese"], vectors[:2])
     assert known.max() > new.max() + 0.1

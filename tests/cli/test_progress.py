@@ -11,17 +11,22 @@ import subprocess
 import sys
 import termios
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from gramvec import progress
+from conftest import KeptProgress
+from gramvec.jobs import bars
+from gramvec.jobs.columns import read_columns
+from gramvec.jobs.watch import TerminalWatch
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.05)
-    with progress.progress_bar("indexing", 1000) as bar:
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.05)
+    with bars.progress_bar("indexing", 1000) as bar:
         bar.update(10)
         bar.set_description("indexing")
         assert written.getvalue() == ""
@@ -33,14 +38,14 @@ def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_short_job_writes_nothing_into_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)
-    with progress.progress_bar("indexing", 10) as bar:
+    with bars.progress_bar("indexing", 10) as bar:
         bar.update(10)
     assert written.getvalue() == ""
 
 
 def test_a_terminal_has_a_bar() -> None:
     script = (
-        "from gramvec.progress import progress_bar\nwith progress_bar('indexing', 10) as bar:\n    bar.update(10)\n"
+        "from gramvec.jobs.bars import progress_bar\nwith progress_bar('indexing', 10) as bar:\n    bar.update(10)\n"
     )
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (24, 80))
@@ -53,3 +58,37 @@ def test_a_terminal_has_a_bar() -> None:
             shown += piece
     os.close(leader)
     assert b"indexing: 100%" in shown
+
+
+def test_a_file_is_read_in_its_bytes_and_a_pipe_in_its_rows(tmp_path: Path) -> None:
+    text = "card\n" * 9_000
+    (tmp_path / "a.txt").write_text(text)
+    progress = KeptProgress()
+    read_columns(tmp_path / "a.txt", ["text"], progress=progress)
+    assert progress.tasks == [("reading", 45_000)] and sum(progress.steps) == 45_000
+    assert progress.details[-1].startswith("9,000 rows, ")
+    pipe, progress = tmp_path / "pipe.txt", KeptProgress()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        other.submit(pipe.write_text, text)
+        read_columns(pipe, ["text"], progress=progress)
+    assert progress.tasks == [("reading", None)] and sum(progress.steps) == 9_000
+    assert set(progress.details) == {""}
+
+
+def test_a_watcher_shows_one_task_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0)
+    watch = TerminalWatch()
+    watch.start("reading", 2_000, "B", 500)
+    watch.advance(500, "9 rows, 3/s")
+    watch.start("comparing", 4, "pairs")
+    watch.advance(4)
+    watch.report("done\x1b[2J")
+    watch.advance(1)
+    watch.close()
+    lines = written.getvalue().splitlines()
+    assert any(line.startswith("reading:  50%") and "1.00k/2.00k" in line and "9 rows, 3/s" in line for line in lines)
+    assert any(line.startswith("comparing: 100%") and "4.00/4.00" in line and "pairs/s" in line for line in lines)
+    assert lines[-1] == "done\\x1b[2J"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, as_csv, gramvec_command
+from conftest import KeptProgress
 from gramvec.duplicates import differences, exact_join, pairs
 from gramvec.duplicates.differences import difference, same_numbers, word_replaced
 from gramvec.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
@@ -61,12 +62,13 @@ def test_all_pairs_as_by_comparing_all(
 ) -> None:
     monkeypatch.setattr(exact_join, "JOINED_PAIRS", 20_000)
     monkeypatch.setattr(pairs, "BLOCK_TEXTS", 100)
-    read: list[int] = []
-    found = found_in(lines, threshold, threads=threads, watch=lambda phase, done, total: read.append(done))
+    progress = KeptProgress()
+    found = found_in(lines, threshold, threads=threads, progress=progress)
     expected = brute_force(lines, threshold)
     assert found == pytest.approx(expected, abs=1e-5)
     assert len(expected) > (0 if threshold > 0.9 else 100)
-    assert sum(read) == 2 * len(lines)
+    assert progress.tasks == [("reading letters and words", len(lines)), ("comparing", len(lines))]
+    assert sum(progress.steps) == 2 * len(lines)
 
 
 def test_accents_are_no_difference() -> None:
@@ -399,9 +401,7 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"x\n" * rows)
     tracemalloc.start()
     try:
-        table = read_rows(
-            tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop", watch=lambda reader, done: None
-        )
+        table = read_rows(tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop")
         distinct = distinct_rows(table.columns)
         kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, 1), staying_rows(distinct, NO_PAIRS, "first")).kept
         assert tracemalloc.get_traced_memory()[1] < 200 * rows

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from gramvec.errors import InputError
 from gramvec.jobs.file_job import OptionError
-from gramvec.jobs.watch import JobWatch, ReadWatch
+from gramvec.jobs.watch import JobWatch
 from gramvec.matching.jobs import MatchJob
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
@@ -34,15 +32,9 @@ class ListWatch(JobWatch):
         self.tasks: list[str] = []
         self.messages: list[str] = []
 
-    def advance(self, task: str, done: int, total: int) -> None:
+    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
         """Keep the task."""
         self.tasks.append(task)
-
-    @contextmanager
-    def reading(self, task: str) -> Iterator[ReadWatch]:
-        """Keep the task."""
-        self.tasks.append(task)
-        yield lambda reader, rows: None
 
     def report(self, message: str) -> None:
         """Keep the message."""

@@ -19,7 +19,7 @@ from test_docs import blocks, shell
 
 import gramvec
 from bulk_support import gramvec_command
-from conftest import ROOT
+from conftest import ROOT, KeptProgress
 from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
@@ -63,10 +63,10 @@ def test_as_by_brute_force(
     texts = [one[:60] for one in real_texts[:160]]
     others = [*(one[:9] + one[10:] for one in texts[::2]), "", *texts[:9], *texts[:9], "the of a", *real_texts[200:240]]
     left, right = vectors_of([Field([*texts, "", "the", *texts[:3]], others, 1.0)])
-    done: list[int] = []
-    found = cosines.nearest(left, right, k, threshold, threads=threads, watch=done.append)
+    progress = KeptProgress()
+    found = cosines.nearest(left, right, k, threshold, threads=threads, progress=progress)
     assert as_list(found) == brute_force(left, right, k, threshold)
-    assert sum(done) == len(left) and len(found.left) > 40
+    assert sum(progress.steps) == len(left) and len(found.left) > 40
 
 
 def test_ties_of_different_texts_go_to_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from gramvec.jobs.account import Account, BlockRows
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.outcome import Done, JobSettings, raise_stopped
 from gramvec.jobs.stage import Stage, open_stage
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.tables.batches import BLOCK_ROWS, START, Block, Position, Reader
 from gramvec.tables.inputs import STDIN, FileFormat, Form, Source, form_of
 from gramvec.tables.outputs import form_to_write
@@ -40,7 +41,6 @@ COLUMN = "text"
 EMBEDDING = "embedding"
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 
-Watcher = Callable[[Reader, int], None]
 Run = Callable[[Position], Iterator["BlockPart"]]
 
 
@@ -183,7 +183,8 @@ def embed_file(
     resume: bool = False,
     rows: int | None = None,
     threads: int | None = None,
-    watch: Watcher | None = None,
+    progress: Progress = NO_PROGRESS,
+    task: str = "embedding",
     written: Writes | None = None,
 ) -> Done:
     """Embed the texts of a file into another.
@@ -196,7 +197,8 @@ def embed_file(
         resume: continue a stopped run of the same files and options, and keep what is done if this one fails.
         rows: the most of a block; None for 2,048, or as many as the model's runtime takes at once if that is more.
         threads: blocks at a time; None for as many as this process has cores.
-        watch: called with the reader and the rows done so far, after each block.
+        progress: shows the rows.
+        task: how the work on them is called.
         written: another form than those of OUTPUT_FORMS; it receives all columns.
 
     Raises:
@@ -221,7 +223,7 @@ def embed_file(
                 " has, such as --input-format csv"
             )
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
-        account = Account(BadRows(on_error, reader.unit))
+        account = Account.of(reader, on_error, progress, task)
         work = Work(embedder, options, account.bad)
         run: Run = partial(pieces, reader, form, work, threads or count_cores())
         if files.output == STDIN or is_stream(files.output):
@@ -229,7 +231,7 @@ def embed_file(
                 raise InputError(f"{files.output}: not a file; choose another one to write")
             if resume:
                 raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
-            return _write_stream(reader, run, account, files.output, watch)
+            return _write_stream(reader, run, account, files.output)
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
             raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
@@ -237,7 +239,7 @@ def embed_file(
         if resume and (found := mark_of(files.output)) is not None and found.job == digest_of(job):
             return Done(found.rows, found.rows, account.bad, was_complete=True)
         stage = open_stage(files.output, job, account, resume=resume)
-        return _write_staged(reader, run, stage, form, resume=resume, watch=watch)
+        return _write_staged(reader, run, stage, form, resume=resume)
 
 
 def _form(
@@ -271,17 +273,15 @@ def _job(
     }
 
 
-def _write_stream(reader: Reader, run: Run, account: Account, output: Path, watch: Watcher | None) -> Done:
+def _write_stream(reader: Reader, run: Run, account: Account, output: Path) -> Done:
     with output_file(output) as file:
         for part in run(START):
             file.write(part.data)
             account.add(part.rows)
-            if watch:
-                watch(reader, account.rows)
     return account.close(reader)
 
 
-def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: bool, watch: Watcher | None) -> Done:
+def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resume: bool) -> Done:
     account = stage.account
     resumed = account.rows
     try:
@@ -292,8 +292,6 @@ def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resum
             account.add(part.rows)
             if part.rows.rows:
                 stage.checkpoint_if_due()
-            if watch:
-                watch(reader, account.rows)
         stage.finish(form)
     except BaseException as error:
         stopped = isinstance(error, KeyboardInterrupt)

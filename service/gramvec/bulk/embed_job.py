@@ -80,10 +80,10 @@ class EmbedJob(InputFile):
         check_outputs(self.output, inputs=[self.source], overwrite=self.overwrite)
         opened = load(self.model, device=self.device, max_characters=self.max_characters, threads=1, space=self.space)
         start = time.monotonic()
-        with closing(opened) as embedder, watch.reading("embedding") as reading:
+        with closing(opened) as embedder:
             done = embed_file(
                 embedder, self._files(), Options(self.normalize, self.dimensions, self.truncate, self.precision),
-                on_error=self.on_error, resume=self.resume, rows=self.batch_size, threads=self.threads, watch=reading,
+                on_error=self.on_error, resume=self.resume, rows=self.batch_size, threads=self.threads, progress=watch,
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)
         return done

@@ -90,11 +90,11 @@ class PredictJob(InputFile):
         )
         opened = load(self.model or head.model, device=self.device, max_characters=self.max_characters, threads=1)
         start = time.monotonic()
-        with closing(opened) as embedder, watch.reading("labeling") as reading:
+        with closing(opened) as embedder:
             head.check_bundle(embedder.digest, embedder.dimension)
             done = embed_file(
                 embedder, Files(self.source, self.output, self.file_format(), "jsonl", self.column),
-                Options(truncate=self.truncate), on_error=self.on_error, watch=reading,
+                Options(truncate=self.truncate), on_error=self.on_error, progress=watch, task="labeling",
                 written=self._writer(head, labels),
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)

@@ -13,7 +13,7 @@ their scores are those of new texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from gramvec.classify.targets import Targets
 from gramvec.classify.threshold import best_threshold, own_thresholds, threshold_that_keeps
 from gramvec.errors import InputError, import_extra
 from gramvec.lexical.hashing import COLUMN_BITS
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 from gramvec.text.inputs import blocks
 
@@ -137,7 +138,7 @@ def fit_head(
     digest: str,
     threshold: float | None = None,
     thresholds: Mapping[str, float] | None = None,
-    watch: Callable[[int, int], object] = lambda done, steps: None,
+    progress: Progress = NO_PROGRESS,
 ) -> tuple[Head, Report]:
     """Fit a head.
 
@@ -150,7 +151,7 @@ def fit_head(
         threshold: score below which a label is unsure; by default one that loses at most 1 % of the right answers on
             texts held out, and at most 5 % of those of any label. Of several labels a text, the one with the best F1.
         thresholds: of labels that have another one.
-        watch: called after each step with 1 and the number of all steps.
+        progress: shows the steps.
 
     Raises:
         InputError: fewer than two labels, more than 100,000, no label of two texts, too many texts for the labels, a
@@ -180,7 +181,7 @@ def fit_head(
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
     with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
-        fitting = _Fitting(texts, vectors, targets, groups, folds, several, watch)
+        fitting = _Fitting(texts, vectors, targets, groups, folds, several, progress)
         return fitting.head(names, model, digest, threshold, dict(thresholds or {}))
 
 
@@ -197,7 +198,7 @@ class _Fitting:
 
     def __init__(
         self, texts: Sequence[str], vectors: Floats, targets: Targets, groups: Int64s, folds: Int64s, several: bool,
-        watch: Callable[[int, int], object],
+        progress: Progress,
     ) -> None:  # fmt: skip
         self.min_texts = 2 if len(texts) >= 2000 else 1
         max_columns = min(MAX_OF_A_PART, max(MIN_OF_A_PART, MAX_WEIGHTS // targets.labels))
@@ -209,7 +210,8 @@ class _Fitting:
         self.few = len(texts) <= FEW_TEXTS
         # Few texts: a step for each scale. More: a step for each part of each fold, and for each part of all texts.
         steps = len(SCALES) if self.few else len(PARTS) * (1 + len(np.unique(folds[folds >= 0])))
-        self._step = partial(watch, 1, steps)
+        progress.start("learning", steps, "steps")
+        self._step = partial(progress.advance, 1)
 
     def head(
         self, names: Sequence[str], model: str, digest: str, threshold: float | None, thresholds: dict[str, float]

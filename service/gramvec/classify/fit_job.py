@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -15,7 +14,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.classify.fit import PARTS, Report, fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.labeled import read_labeled
-from gramvec.classify.learning_curve import SHARES, learning_curve
+from gramvec.classify.learning_curve import learning_curve
 from gramvec.classify.report import fit_report
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
@@ -23,6 +22,7 @@ from gramvec.errors import InputError, printable
 from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.file_job import FileJob, PositiveNumber, UnitNumber
 from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.progress import Progress
 from gramvec.report import write_report
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import UTF_8, FileFormat, form_of
@@ -132,16 +132,13 @@ class FitJob(FileJob):
             head, quality = fit_head(
                 texts, vectors, rows.labels if rows.several else [label for (label,) in rows.labels],
                 model=embedder.name, digest=embedder.digest, threshold=threshold_of_all(self.thresholds),
-                thresholds=thresholds_of_labels(self.thresholds), watch=partial(watch.advance, "learning"),
+                thresholds=thresholds_of_labels(self.thresholds), progress=watch,
             )  # fmt: skip
         head.save(self.output)
         for sentence in rows.bad.report(len(rows.numbers) + rows.bad.count, "could not be read"):
             watch.report(sentence)
         if self.report is not None:
-            curve = learning_curve(
-                texts, vectors, rows.labels, several=rows.several,
-                watch=lambda heads: watch.advance("learning curve", heads, len(SHARES)),
-            )  # fmt: skip
+            curve = learning_curve(texts, vectors, rows.labels, several=rows.several, progress=watch)
             page = fit_report(
                 head, quality, texts, rows.labels, learning=curve, title=f"Labels of {self.labeled.name}",
                 facts=clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {self.labeled: len(texts)}),
@@ -162,13 +159,14 @@ def thresholds_of_labels(thresholds: Sequence[tuple[str | None, float]]) -> dict
     return {label: score for label, score in thresholds if label is not None}
 
 
-def embed_with_bar(embedder: Embedder, texts: Sequence[str], watch: JobWatch) -> Floats:
+def embed_with_bar(embedder: Embedder, texts: Sequence[str], progress: Progress) -> Floats:
     """Return the vectors of prepared texts, float32[n, d], and advance the task "embedding"."""
     blocks = [np.zeros((0, embedder.dimension), np.float32)]
+    progress.start("embedding", len(texts), "texts")
     for start in range(0, len(texts), BLOCK_TEXTS):
         block = texts[start : start + BLOCK_TEXTS]
         blocks.append(embedder.embed(block))
-        watch.advance("embedding", len(block), len(texts))
+        progress.advance(len(block))
     return np.concatenate(blocks)
 
 

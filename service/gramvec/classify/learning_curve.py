@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gramvec.classify.fit import fit_head
 from gramvec.classify.head import Head
 from gramvec.classify.targets import Targets
 from gramvec.errors import InputError
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.report import LearningPoint
 from gramvec.text.arrays import Floats, Int64s
 
@@ -28,7 +29,7 @@ def learning_curve(
     labels: Sequence[Sequence[str]],
     *,
     several: bool,
-    watch: Callable[[int], object] = lambda heads: None,
+    progress: Progress = NO_PROGRESS,
 ) -> list[LearningPoint]:
     """Return how right heads are that learn from some of the texts, all on the same left-out fifth.
 
@@ -39,7 +40,7 @@ def learning_curve(
         vectors: float32[n, d], of length 1.
         labels: those of each text.
         several: whether a text may have several; then the points are F1 of pairs of a text and a known label.
-        watch: called with 1 after each head.
+        progress: shows the heads.
     """
     random = np.random.default_rng(SEED)
     rows: Int64s = np.sort(random.permutation(len(texts))[:MAX_TEXTS]).astype(np.int64)
@@ -48,13 +49,14 @@ def learning_curve(
     parts = parts_held_out(near_copies([texts[row] for row in rows.tolist()], vectors[rows]), targets.rarest, PARTS)
     asked, rest = rows[parts == 0], random.permutation(rows[parts != 0])
     points = []
+    progress.start("learning curve", len(SHARES), "heads")
     for share in SHARES:
         some = np.sort(rest[: round(share * len(rest))])
         if len(asked) and (head := _fit(some, texts, vectors, labels, several=several)) is not None:
             value = _score(head, [texts[row] for row in asked.tolist()], vectors[asked],
                            [labels[row] for row in asked.tolist()])  # fmt: skip
             points.append(LearningPoint(len(some), value))
-        watch(1)
+        progress.advance(1)
     return points
 
 

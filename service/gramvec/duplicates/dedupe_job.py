@@ -154,11 +154,10 @@ class DedupeJob(InputFile):
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             file = spooled(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
-            with watch.reading("reading") as reading:
-                table = read_rows(
-                    file, self.file_format(), on, self.id_column, on_error=self.on_error, watch=reading,
-                    name=name if self.source == STDIN else None,
-                )  # fmt: skip
+            table = read_rows(
+                file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
+                name=name if self.source == STDIN else None,
+            )  # fmt: skip
             distinct = distinct_rows(table.columns)
             rows = RowList(table, on, self.columns, file, self.file_format())
             page: Callable[..., JobReport]
@@ -210,11 +209,11 @@ class DedupeJob(InputFile):
         limit = self.max_pairs if self.output is not None and not self.groups else None
         if self.by == "letters":
             threads = self.threads or count_cores()
-            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, most=limit, watch=watch.advance)
+            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, most=limit, progress=watch)
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
             likely = meaning_pairs(
-                distinct.joined(), embedder, self.threshold, most=limit or MOST_PAIRS, watch=watch.advance
+                distinct.joined(), embedder, self.threshold, most=limit or MOST_PAIRS, progress=watch
             )
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)
@@ -240,10 +239,7 @@ class DedupeJob(InputFile):
 
 
 def _find_known(distinct: DistinctRows, index: Index, threshold: float, watch: JobWatch) -> list[KnownRow]:
-    total = len(distinct.columns[0])
-    known = known_rows(
-        distinct, index, threshold, watch=lambda done: watch.advance("comparing with the index", done, total)
-    )
+    known = known_rows(distinct, index, threshold, progress=watch)
     watch.close()
     return known
 

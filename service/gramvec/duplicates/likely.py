@@ -8,12 +8,13 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from gramvec.duplicates.features import NO_PAIRS, NearPairs
-from gramvec.duplicates.pairs import EXACT_TEXTS, Watch, similar_pairs
+from gramvec.duplicates.pairs import EXACT_TEXTS, similar_pairs
 from gramvec.errors import InputError
 from gramvec.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.matching.fields import Field, split
 from gramvec.matching.match_tables import probabilities_of, score_fields, threshold_of
 from gramvec.pairs.tokens import fold_text, tokens_of
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
 Stays = Literal["first", "longest", "complete", "frequent"]
@@ -43,7 +44,7 @@ def likely_pairs(
     *,
     threads: int = 1,
     most: int | None = None,
-    watch: Watch = lambda phase, done, total: None,
+    progress: Progress = NO_PROGRESS,
 ) -> LikelyPairs:
     """Return the pairs of different rows that are probably the same thing, the lower one left.
 
@@ -55,7 +56,7 @@ def likely_pairs(
         threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
         threads: of the comparison.
         most: pairs that may be found.
-        watch: called with the phase, the texts or pairs done since the last call, and all of them.
+        progress: shows the tasks.
 
     Raises:
         InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
@@ -64,7 +65,8 @@ def likely_pairs(
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
     sampled = 0, 0
     if len(columns[0]) <= EXACT_TEXTS:
-        scored = score_fields([Field(texts, texts, 1.0) for texts in columns], same=True, threads=threads, watch=watch)
+        fields = [Field(texts, texts, 1.0) for texts in columns]
+        scored = score_fields(fields, same=True, threads=threads, progress=progress)
         least = 0.01 if threshold is None else threshold
         both = scored.kept(scored.pairs.scores >= np.float32(least)).rows()
         lower = both.left < both.right
@@ -72,10 +74,12 @@ def likely_pairs(
         candidates = NearPairs(*scored.first_rows())
     else:
         texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
-        likely = similar_pairs(texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, watch=watch)
+        likely = similar_pairs(
+            texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, progress=progress
+        )
         sampled = likely.sampled, likely.sampled_found
         tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
-        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, watch=watch)
+        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, progress=progress)
         found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gramvec.duplicates.features import NearPairs
 from gramvec.duplicates.likely import LikelyPairs
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
+from gramvec.progress import NO_PROGRESS, Progress
 
 # Every two of them are compared: of so many, in minutes.
 MAX_ROWS = 200_000
@@ -25,7 +26,7 @@ def meaning_pairs(
     threshold: float | None,
     *,
     most: int,
-    watch: Callable[[str, int, int], None] = lambda phase, done, total: None,
+    progress: Progress = NO_PROGRESS,
 ) -> LikelyPairs:
     """Return the pairs of texts whose cosine is at least `threshold`, the lower one left.
 
@@ -34,7 +35,7 @@ def meaning_pairs(
         embedder: the model.
         threshold: the lowest cosine, from 0 to 1.
         most: pairs that may be found.
-        watch: called with the phase, the texts done since the last call, and all of them.
+        progress: shows the comparison.
 
     Raises:
         InputError: there is no threshold, or it is not valid; there are too many texts or pairs.
@@ -49,6 +50,7 @@ def meaning_pairs(
     found = [NearPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))]
     step = max(1, BLOCK_COSINES // max(1, len(texts)))
     number = 0
+    progress.start("comparing meanings", len(texts), "texts")
     for start in range(0, len(texts), step):
         block = vectors[start : start + step]
         left, right = np.nonzero(np.triu(block @ vectors[start:].T >= lowest - SLACK, 1))
@@ -61,7 +63,7 @@ def meaning_pairs(
             number += len(found[-1].left)
             if number > most:
                 raise InputError(f"more than {most:,} pairs; raise the threshold")
-        watch("comparing meanings", len(block), len(texts))
+        progress.advance(len(block))
     pairs = NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
     return LikelyPairs(pairs, lowest, 0.0, candidates=pairs)
 

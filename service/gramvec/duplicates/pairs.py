@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +14,12 @@ from gramvec.duplicates.features import FEATURE_MASK, NO_PAIRS, FeatureRows, Fea
 from gramvec.duplicates.minhash import MinHashJoin, Sketches, sketches_of
 from gramvec.errors import InputError
 from gramvec.matching.nearest import scipy_sparse
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Int64s
 from gramvec.text.inputs import blocks
 from gramvec.threads import map_in_order
 
 # A phase, how much more of it is done, and how much there is.
-Watch = Callable[[str, int, int], None]
 
 # Up to so many texts the result is that of comparing all pairs; of more, likely pairs are compared, and a sample of the
 # texts with all others.
@@ -50,7 +50,7 @@ def similar_pairs(
     words: bool = True,
     threads: int = 1,
     most: int | None = None,
-    watch: Watch = lambda phase, done, total: None,
+    progress: Progress = NO_PROGRESS,
 ) -> Duplicates:
     """Return pairs of different texts whose score is at least `threshold`: all pairs of up to 100,000 texts.
 
@@ -64,7 +64,7 @@ def similar_pairs(
         words: leave out pairs of which one word was replaced by another.
         threads: blocks that are compared at a time.
         most: pairs that may be found.
-        watch: called with the phase, the texts done since the last call, and all texts.
+        progress: shows the tasks.
 
     Raises:
         InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
@@ -85,10 +85,11 @@ def similar_pairs(
 
     found: list[Any] = []
     expected: set[tuple[int, int]] = set()
+    progress.start("reading letters and words", len(texts), "texts")
     for part, near, done in map_in_order(blocks(texts, BLOCK_TEXTS, BLOCK_CHARACTERS), read, threads):
         found.append(part)
         expected.update(near)
-        watch("reading letters and words", done, len(texts))
+        progress.advance(done)
     if not found:
         return Duplicates(NearPairs(*NO_PAIRS), {}, 0, 0)
     join = ExactJoin(found, threshold) if exact else MinHashJoin(found, threshold, threads)
@@ -105,6 +106,7 @@ def similar_pairs(
         apart = [difference(texts[a], texts[b], numbers=numbers, words=words) for a, b in both]
         return pairs, apart, block[1] - block[0]
 
+    progress.start("comparing", len(texts), "texts")
     for pairs, apart, done in map_in_order(join.blocks(), compare, threads):
         met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
         different.update(one for one in apart if one is not None)
@@ -113,7 +115,7 @@ def similar_pairs(
         count += len(kept[-1].left)
         if most is not None and count > most:
             raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
-        watch("comparing", done, len(texts))
+        progress.advance(done)
     left, right, scores = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
     order = np.lexsort((right, left))
     return Duplicates(NearPairs(left[order], right[order], scores[order]), different, len(expected), len(met))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import compress
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.embed_file import COLUMN, Watcher
+from gramvec.bulk.embed_file import COLUMN
 from gramvec.duplicates.api import why_not_compared
 from gramvec.duplicates.distinct import DistinctRows
 from gramvec.duplicates.likely import likely_known
@@ -20,6 +20,7 @@ from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.columns import Columns, read_columns
 from gramvec.lexical.demands import Demands
 from gramvec.matching.inputs import NO_ID
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.search.index import Index
 from gramvec.tables.batches import Reader
 from gramvec.tables.columns import text_of, value_or_none
@@ -82,7 +83,7 @@ def read_rows(
     id_column: str | None,
     *,
     on_error: OnError,
-    watch: Watcher,
+    progress: Progress = NO_PROGRESS,
     name: str | None = None,
 ) -> DedupeTable:
     """Read the compared columns of a file and its ids.
@@ -94,7 +95,7 @@ def read_rows(
         id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers; "none" for the
             numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
-        watch: called with the reader and the number of rows after each block.
+        progress: shows the reading.
         name: of the file, for messages; None for its own.
 
     Raises:
@@ -105,7 +106,7 @@ def read_rows(
     options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
-        on_error=on_error, most=MOST_ROWS, watch=watch, why_bad=why_not_compared, name=name,
+        on_error=on_error, most=MOST_ROWS, progress=progress, why_bad=why_not_compared, name=name,
     )  # fmt: skip
     ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
     ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]
@@ -113,13 +114,14 @@ def read_rows(
 
 
 def known_rows(
-    distinct: DistinctRows, index: Index, threshold: float, *, watch: Callable[[int], object]
+    distinct: DistinctRows, index: Index, threshold: float, *, progress: Progress = NO_PROGRESS
 ) -> list[KnownRow]:  # fmt: skip
     """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
     column = index.manifest.column
     snapshot = index.snapshot()
     best: dict[int, tuple[str, str, float]] = {}
     every = distinct.joined()
+    progress.start("comparing with the index", len(every), "texts")
     for start in range(0, len(every), BLOCK_TEXTS):
         texts = every[start : start + BLOCK_TEXTS]
         left: list[int] = []
@@ -134,7 +136,7 @@ def known_rows(
             known = 1.0 if texts[text] == other else score
             if known >= threshold and (start + text not in best or known > best[start + text][2]):
                 best[start + text] = hit.id, other, known
-        watch(len(texts))
+        progress.advance(len(texts))
     return [KnownRow(row, *best[text]) for row, text in enumerate(distinct.of_row.tolist()) if text in best]
 
 

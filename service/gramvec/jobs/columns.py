@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.errors import InputError
+from gramvec.jobs.account import Account, BlockRows
 from gramvec.jobs.bad_rows import BadRows, OnError
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.tables.batches import MISSING, Reader, named, value_at
 from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import FileFormat, Form
@@ -45,7 +47,8 @@ def read_columns(
     filled: bool = False,
     on_error: OnError = "stop",
     most: int = MOST_ROWS,
-    watch: Callable[[Reader, int], None] = lambda reader, rows: None,
+    progress: Progress = NO_PROGRESS,
+    task: str = "reading",
     as_text: Callable[[Any], str] | None = None,
     why_bad: Callable[[str], str | None] | None = None,
     name: str | None = None,
@@ -62,7 +65,8 @@ def read_columns(
         filled: a row without a text in one of `columns` is bad.
         on_error: "stop" at a bad row or "skip" it.
         most: rows that are accepted.
-        watch: called with the reader and the number of rows after each block.
+        progress: shows the reading.
+        task: how that is called.
         as_text: makes a text of a value; None for `text_of`.
         why_bad: says of a text why its row is bad, None if it is not; None accepts all.
         name: of the file, for messages; None for its own.
@@ -73,28 +77,28 @@ def read_columns(
     wanted = list(dict.fromkeys([*columns, *optional]))
     with TableRows(path, format, positional=columns if positional else (), name=name) as rows:
         table = Columns(rows.name, rows.unit, {column: [] for column in wanted})
-        table.bad = BadRows(on_error, rows.unit, f"{rows.name}: ")
         table.found.update(dict.fromkeys(rows.names or ()))
         if rows.names:
             _check_named(table, columns, options, rows.reader)
-        table.bad.notes = rows.reader.notes
+        account = Account.of(rows.reader, on_error, progress, task, where=f"{rows.name}: ")
         for block in rows.blocks():
-            table.bad.blank += block.blank
+            bad = dict(block.bad)
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
-                why = block.bad.get(at) or (_find_unfilled(record, columns) if filled else None)
+                why = bad.get(at) or (_find_unfilled(record, columns) if filled else None)
                 cells = [value_at(record, column) for column in table.values]
-                if (why := why or _why_refused(cells, why_bad)) is None:
-                    table.found.update(dict.fromkeys(record))
-                    table.numbers.append(number)
-                    for (column, values), found in zip(table.values.items(), cells, strict=True):
-                        if found is not MISSING:
-                            table.found.setdefault(column)
-                        values.append((as_text or text_of)(found))
-                else:
-                    table.bad.add(number, why)
+                if why := why or _why_refused(cells, why_bad):
+                    bad[at] = why
+                    continue
+                table.found.update(dict.fromkeys(record))
+                table.numbers.append(number)
+                for (column, values), found in zip(table.values.items(), cells, strict=True):
+                    if found is not MISSING:
+                        table.found.setdefault(column)
+                    values.append((as_text or text_of)(found))
+            account.add(BlockRows.of(block, bad))
             if len(table.numbers) > most:
                 raise InputError(f"{rows.name}: has more than {most:,} rows; give it in parts")
-            watch(rows.reader, len(table.numbers))
+        table.bad = account.close(rows.reader).bad
     if table.numbers:
         _check_named(table, columns, options, None)
     return table

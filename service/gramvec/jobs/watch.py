@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gramvec
 from gramvec.errors import printable
-from gramvec.progress import progress_bar
-from gramvec.tables.batches import Reader
-
-ReadWatch = Callable[[Reader, int], None]
-# Units that the bars of tasks count, where these are not rows.
-UNITS = {
-    "comparing": " pairs",
-    "comparing with the index": " texts",
-    "embedding": " texts",
-    "learning": " steps",
-    "learning curve": " heads",
-}
+from gramvec.jobs.bars import progress_bar
+from gramvec.progress import Progress
 
 
-class JobWatch:
+class JobWatch(Progress):
     """Watcher of a job that shows nothing; a subclass shows the progress and the messages.
 
     Attributes:
@@ -34,19 +23,8 @@ class JobWatch:
 
     command: str | None = None
 
-    def advance(self, task: str, done: int, total: int) -> None:
-        """Take note that `done` more of `total` units of a task are done."""
-
-    @contextmanager
-    def reading(self, task: str) -> Iterator[ReadWatch]:
-        """Watch a file that is read: the context is called with its reader and the rows done so far."""
-        yield lambda reader, rows: None
-
     def report(self, message: str) -> None:
         """Take a message of one sentence."""
-
-    def close(self) -> None:
-        """End the task that is shown."""
 
 
 class TerminalWatch(JobWatch):
@@ -59,35 +37,18 @@ class TerminalWatch(JobWatch):
     def __init__(self, command: str | None = None) -> None:
         self.command = command
         self._bar: Any = None
-        self._task: str | None = None
 
-    def advance(self, task: str, done: int, total: int) -> None:
-        """Advance the bar of a task by `done` of `total` rows, or of the unit that UNITS has for the task."""
-        if task != self._task:
-            self.close()
-            self._task, self._bar = task, progress_bar(task, total, UNITS.get(task, " rows"))
-        self._bar.update(done)
-
-    @contextmanager
-    def reading(self, task: str) -> Iterator[ReadWatch]:
-        """Show a bar by the bytes or rows of the input if they are known, with the rows a second."""
+    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
+        """Show the bar of a task."""
         self.close()
-        with progress_bar(task, unit_scale=False) as bar:
-            start: tuple[float, int] | None = None
+        self._bar = progress_bar(task, total, unit if unit == "B" else f" {unit}", initial=done)
 
-            def watch(reader: Reader, rows: int) -> None:
-                nonlocal start
-                if start is None:
-                    start = time.monotonic(), rows
-                    bar.unit, bar.unit_scale, bar.total = reader.total_unit, reader.total_unit == "B", reader.total
-                    bar.initial = bar.n = reader.done
-                done = reader.done if reader.total is not None else rows
-                seconds = time.monotonic() - start[0]
-                if seconds > 0 and reader.total is not None:
-                    bar.set_postfix_str(f"{rows:,} rows, {(rows - start[1]) / seconds:,.0f}/s", refresh=False)
-                bar.update(done - bar.n)
-
-            yield watch
+    def advance(self, count: int, detail: str = "") -> None:
+        """Advance the bar, with the detail behind it."""
+        if self._bar is not None:
+            if detail:
+                self._bar.set_postfix_str(detail, refresh=False)
+            self._bar.update(count)
 
     def report(self, message: str) -> None:
         """Print a message; a text in it cannot move the cursor."""
@@ -98,7 +59,7 @@ class TerminalWatch(JobWatch):
         """End the bar that is shown."""
         if self._bar is not None:
             self._bar.close()
-        self._bar = self._task = None
+        self._bar = None
 
 
 class JobClock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, get_args
 
@@ -13,6 +13,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.hashing import COLUMNS, count_features
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.lexical.tfidf import inverse_frequency
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.inputs import has_surrogate, iterate_texts, no_text
 
 Weighting = Literal["sif", "idf"]
@@ -38,10 +39,8 @@ class SparseEmbedder:
         self.orders = tuple(orders)
         self.words = words
 
-    def embed(
-        self, texts: Iterable[str], *, normalize: bool = True, watch: Callable[[int], None] | None = None
-    ) -> SparseVectors:
-        """Return the vectors of any iterable of str; `watch` is called with the texts done since last time.
+    def embed(self, texts: Iterable[str], *, normalize: bool = True, progress: Progress = NO_PROGRESS) -> SparseVectors:
+        """Return the vectors of any iterable of str; `progress` advances by texts.
 
         Raises InputError with the text's index for a lone surrogate, anything but str, and over 65,536 characters.
         """
@@ -55,8 +54,7 @@ class SparseEmbedder:
             lengths.append(np.diff(indptr))
             columns.append(found)
             values.append(weighed.astype(np.float32))
-            if watch:
-                watch(len(block))
+            progress.advance(len(block))
         return SparseVectors(
             np.cumsum(np.concatenate(lengths)), np.concatenate(columns), np.concatenate(values), COLUMNS
         )
@@ -69,13 +67,13 @@ def fit(
     orders: Sequence[int] = ORDERS,
     words: bool = False,
     a: float = SIF_A,
-    watch: Callable[[int], None] | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> SparseEmbedder:
     """Fit an embedder that weighs each feature by the given texts, in 140 MB and time linear in their characters.
 
     weighting: "sif" is a / (a + p), where p is the share of the texts that hold the feature (after Arora et al. 2017,
     equation 3, whose p is a word's share of all words); "idf" is ln((1 + n) / (1 + df)) + 1, as in scikit-learn.
-    orders: of the n-grams, 1 to 8. words: add words as features. watch: as in `embed`.
+    orders: of the n-grams, 1 to 8. words: add words as features. progress: as in `embed`.
     Raises InputError for texts that `embed` refuses, and for invalid orders, weighting and `a`.
     """
     wrong = [order for order in orders if not 1 <= order <= MAX_ORDER]
@@ -87,14 +85,14 @@ def fit(
         raise InputError(f"weighting: must be {' or '.join(WEIGHTINGS)}, got {weighting!r}", field="weighting")
     if not 0 < a < float("inf"):
         raise InputError(f"a: must be above 0, got {a:g}", field="a")
-    held, number = count_holders(texts, orders, words=words, watch=watch)
+    held, number = count_holders(texts, orders, words=words, progress=progress)
     return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
 
 
 def count_holders(
-    texts: Iterable[str], orders: Sequence[int], *, words: bool = False, watch: Callable[[int], None] | None = None
+    texts: Iterable[str], orders: Sequence[int], *, words: bool = False, progress: Progress = NO_PROGRESS
 ) -> tuple[NDArray[np.int32], int]:
-    """Return how many of the n texts hold each column's features, int32[COLUMNS], and n. `watch` is that of `embed`.
+    """Return how many of the n texts hold each column's features, int32[COLUMNS], and n. `progress` is that of `embed`.
 
     Raises InputError for texts that `embed` refuses.
     """
@@ -103,8 +101,7 @@ def count_holders(
         _, columns, _ = count_features(block, orders, words=words)
         np.add.at(held, columns, 1)
         number += len(block)
-        if watch:
-            watch(len(block))
+        progress.advance(len(block))
     return held, number
 
 

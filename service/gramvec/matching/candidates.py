@@ -6,7 +6,7 @@ a row's nearest by one of both far more often than by either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import uniform
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.matching.fields import MatchWatch, nearest_rows, split, unwatched
+from gramvec.matching.fields import nearest_rows, split
 from gramvec.matching.nearest import Matches, taken
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats, Int64s
 
 ORDERS = (2, 3, 4)
@@ -37,7 +38,7 @@ def of(
     blocks: Sequence[Sequence[str]] | None = None,
     *,
     threads: int = 1,
-    watch: MatchWatch = unwatched,
+    progress: Progress = NO_PROGRESS,
 ) -> CandidatePairs:
     """Return pairs of rows that may be one.
 
@@ -45,23 +46,24 @@ def of(
         texts: those of two tables, or of one, whose different texts are compared with each other, the lower row left.
         blocks: a key for each text; only texts of the same key are compared.
         threads: of the sparse product.
-        watch: as in `match_fields`.
+        progress: as in `match_fields`.
     """
     every = [text for some in texts for text in some]
     width = max(len(texts[-1]), 1)
     found: list[Matches] = []
-    plain, squared = weighted_ngrams(every, lambda done: watch("reading n-grams", done, len(every)))
+    progress.start("reading n-grams", len(every))
+    plain, squared = weighted_ngrams(every, progress)
     sides = (plain, plain) if len(texts) == 1 else split(plain, len(texts[0]))
     for vectors in (plain, squared):
         if len(texts) == 1:
             both = (blocks[0], blocks[0]) if blocks else None
-            near = nearest_rows((vectors, vectors), both, DEPTH_ONE + 1, 0.0, threads=threads, watch=watch)
+            near = nearest_rows((vectors, vectors), both, DEPTH_ONE + 1, 0.0, threads=threads, progress=progress)
             low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
             found.append(taken(Matches(low, high, near.scores), low != high))
             continue
         one, other = split(vectors, len(texts[0]))
         there_by, back_by = ((blocks[0], blocks[1]), (blocks[1], blocks[0])) if blocks else (None, None)
-        found.append(nearest_rows((one, other), there_by, DEPTH, 0.0, threads=threads, watch=watch))
+        found.append(nearest_rows((one, other), there_by, DEPTH, 0.0, threads=threads, progress=progress))
         back = nearest_rows((other, one), back_by, DEPTH_BACK, 0.0, threads=threads)
         found.append(Matches(back.right, back.left, back.scores))
     keys = np.concatenate([pairs.left * width + pairs.right for pairs in found])
@@ -74,12 +76,12 @@ def of(
     return CandidatePairs(left, right, cosines)
 
 
-def weighted_ngrams(texts: Sequence[str], watch: Callable[[int], None] | None = None) -> list[SparseVectors]:
+def weighted_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> list[SparseVectors]:
     """Return the n-grams of texts, weighted by each of POWERS of their idf, as vectors of length 1.
 
     An n-gram that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
     """
-    counted = uniform(ORDERS).embed(texts, normalize=False, watch=watch)
+    counted = uniform(ORDERS).embed(texts, normalize=False, progress=progress)
     # Of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
     for part in counted.row_blocks():

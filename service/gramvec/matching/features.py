@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,19 +17,18 @@ from gramvec.matching.fields import (
     Blocks,
     BothTables,
     Field,
-    MatchWatch,
     NgramSettings,
     check_fields,
     folded_field,
     joined_field,
     nearest_rows,
     ngram_vectors,
-    unwatched,
 )
 from gramvec.matching.groups import GroupPairs
 from gramvec.matching.match_tables import score_fields
 from gramvec.matching.nearest import Matches, RowIds, scipy_sparse, taken
 from gramvec.matching.scoring import beside, leads, two_nearest
+from gramvec.progress import NO_PROGRESS, Progress
 
 PairFeatures = NDArray[np.float32]
 PairValues = NDArray[np.float64]
@@ -76,7 +75,7 @@ class TablePair:
         same: whether both are one table, of which no row is compared with itself and each pair is given once, the lower
             row left.
         threads: threads of the sparse product.
-        watch: as in `match_fields`.
+        progress: as in `match_fields`.
 
     Raises:
         InputError: columns or texts cannot be compared, or SciPy is not installed.
@@ -90,18 +89,18 @@ class TablePair:
         ngrams: NgramSettings | None = None,
         same: bool = False,
         threads: int = 1,
-        watch: MatchWatch = unwatched,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         scipy_sparse()
         self.weights = [field.weight for field in fields]
         self._blocks = blocks
         self.ngrams = ngrams or NgramSettings()
         self.same = same
-        self._threads, self._watch = threads, watch
+        self._threads, self._progress = threads, progress
         check_fields(fields)
         self._given = [field._replace(weight=1.0) for field in fields]
         self._fields = [folded_field(field) for field in fields]
-        self._vectors = ngram_vectors(self._fields, self.ngrams, watch)
+        self._vectors = ngram_vectors(self._fields, self.ngrams, progress)
         left, right = (beside(side, self.weights) for side in zip(*self._vectors, strict=True))
         self._whole = left, right
 
@@ -124,7 +123,7 @@ class TablePair:
         left, right = np.unique(np.sort(pairs, axis=1) if self.same else pairs, axis=0).T
         return Matches(left, right, self._whole[0].dots(left, self._whole[1], right))
 
-    def features(self, left: RowIds, right: RowIds, watch: Callable[[int], None] = lambda done: None) -> PairFeatures:
+    def features(self, left: RowIds, right: RowIds, progress: Progress = NO_PROGRESS) -> PairFeatures:
         """Return the features of pairs of rows, float32[p, features], in the order of `feature_names`.
 
         They are finite, and ABSENT where there is no value. A pair has the same features in any batch.
@@ -132,17 +131,18 @@ class TablePair:
         Args:
             left: int64[p], rows of the left table.
             right: int64[p], rows of the right table.
-            watch: called with the pairs done since the last call.
+            progress: shows the pairs that are done.
         """
         empty = np.empty((0, len(feature_names(self.columns))), np.float32)
-        return np.concatenate([empty, *self.feature_blocks(left, right, watch)])
+        return np.concatenate([empty, *self.feature_blocks(left, right, progress)])
 
-    def feature_blocks(self, left: RowIds, right: RowIds, watch: Callable[[int], None]) -> Iterator[PairFeatures]:
+    def feature_blocks(self, left: RowIds, right: RowIds, progress: Progress) -> Iterator[PairFeatures]:
         """Yield `features` block by block, so that all of them are never in memory."""
+        progress.start("comparing pairs", len(left), "pairs")
         for start in range(0, len(left), BLOCK_PAIRS):
             part = slice(start, start + BLOCK_PAIRS)
             yield self._block(left[part], right[part])
-            watch(min(BLOCK_PAIRS, len(left) - start))
+            progress.advance(min(BLOCK_PAIRS, len(left) - start))
 
     def _block(self, left: RowIds, right: RowIds) -> PairFeatures:
         found = [self._whole[0].dots(left, self._whole[1], right).astype(np.float64)]
@@ -157,26 +157,27 @@ class TablePair:
     @cached_property
     def _likely(self) -> _Likely:
         return _Likely(
-            score_fields(self._given, self._blocks, same=self.same, threads=self._threads, watch=self._watch)
+            score_fields(self._given, self._blocks, same=self.same, threads=self._threads, progress=self._progress)
         )
 
     @cached_property
     def _texts(self) -> list[_Text]:
         """Features of the columns, and of all of them joined where there are several."""
         texts = []
-        total = sum(len(field.left) + len(field.right) for field in self._joined_too)
+        self._progress.start("reading words", sum(len(field.left) + len(field.right) for field in self._joined_too))
         for field, vectors in zip(self._joined_too, self._vectors_too, strict=True):
             texts.append(_Text(field, vectors))
-            self._watch("reading words", len(field.left) + len(field.right), total)
+            self._progress.advance(len(field.left) + len(field.right))
         return texts
 
     @cached_property
     def _rivals(self) -> list[_Rivals]:
         both = [self._whole, *self._vectors_too[self.columns :]]
         found = []
+        self._progress.start("looking for candidates", len(both) * sum(self.rows))
         for vectors in both:
             found.append(_Rivals(vectors, self._blocks, self._threads, same=self.same))
-            self._watch("looking for candidates", sum(self.rows), len(both) * sum(self.rows))
+            self._progress.advance(sum(self.rows))
         return found
 
     @cached_property
@@ -186,7 +187,7 @@ class TablePair:
     @cached_property
     def _vectors_too(self) -> list[BothTables]:
         joined = self._joined_too[self.columns :]
-        return [*self._vectors, *(ngram_vectors(joined, self.ngrams, self._watch) if joined else [])]
+        return [*self._vectors, *(ngram_vectors(joined, self.ngrams, self._progress) if joined else [])]
 
 
 class _Likely:

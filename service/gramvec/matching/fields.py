@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from gramvec.matching.scoring import (
     beside,
     ngrams_and_words,
 )
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.folding import fold_texts
 from gramvec.text.scripts import close_gaps
 
@@ -29,13 +30,8 @@ MOST_COLUMNS = 16
 FEW_PAIRS = 50_000
 NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
-MatchWatch = Callable[[str, int, int], None]
 Blocks = tuple[Sequence[str], Sequence[str]]
 BothTables = tuple[SparseVectors, SparseVectors]
-
-
-def unwatched(task: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 class Field(NamedTuple):
@@ -104,22 +100,19 @@ def nearest_rows(
     threshold: float,
     *,
     threads: int = 1,
-    watch: MatchWatch = unwatched,
+    progress: Progress = NO_PROGRESS,
 ) -> Matches:
     """Return `nearest` of both tables' vectors; with blocks, a row is compared only with rows of its block."""
     left, right = vectors
     if blocks is not None and (len(blocks[0]), len(blocks[1])) != (len(left), len(right)):
         raise InputError("the columns of a table have different lengths", field="block")
-
-    def watched(done: int) -> None:
-        watch("matching", done, len(left))
-
+    progress.start("matching", len(left))
     if blocks is not None:
-        return _in_blocks(left, right, blocks, k, threshold, threads, watched)
-    return nearest(left, right, k, threshold, threads=threads, watch=watched)
+        return _in_blocks(left, right, blocks, k, threshold, threads, progress)
+    return nearest(left, right, k, threshold, threads=threads, progress=progress)
 
 
-def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTables:
+def vectors_of(fields: Sequence[Field], progress: Progress = NO_PROGRESS) -> BothTables:
     """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
 
     Several columns are joined to one text, of the least of their weights; what a column weighs more is a text of its
@@ -135,14 +128,12 @@ def vectors_of(fields: Sequence[Field], watch: MatchWatch = unwatched) -> BothTa
         least = min(field.weight for field in fields)
         heavier = [field._replace(weight=field.weight - least) for field in every if field.weight > least]
         every = [joined_field(every, least * len(fields)), *heavier]
-    total = 2 * sum(len(field.left) + len(field.right) for field in every)
+    progress.start("reading n-grams and words", 2 * sum(len(field.left) + len(field.right) for field in every))
     parts: list[SparseVectors] = []
     weights: list[float] = []
     for field in every:
         with named_rows(len(field.left)):
-            parts += ngrams_and_words(
-                [*field.left, *field.right], lambda done: watch("reading n-grams and words", done, total)
-            )
+            parts += ngrams_and_words([*field.left, *field.right], progress)
         weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
     return split(beside(parts, weights), len(every[0].left))
 
@@ -179,7 +170,9 @@ def check_fields(fields: Sequence[Field]) -> None:
             raise InputError("the columns of a table have different lengths", field="on")
 
 
-def ngram_vectors(fields: Sequence[Field], settings: NgramSettings, watch: MatchWatch = unwatched) -> list[BothTables]:
+def ngram_vectors(
+    fields: Sequence[Field], settings: NgramSettings, progress: Progress = NO_PROGRESS
+) -> list[BothTables]:
     """Return the n-gram vectors of length 1 of each column, without words, for the features of a matcher.
 
     Raises:
@@ -187,15 +180,12 @@ def ngram_vectors(fields: Sequence[Field], settings: NgramSettings, watch: Match
     """
     check_fields(fields)
     total = 2 * sum(len(field.left) + len(field.right) for field in fields)
-
-    def watched(done: int) -> None:
-        watch("reading n-grams", done, total)
-
+    progress.start("reading n-grams", total)
     found = []
     for field in fields:
         with named_rows(len(field.left)):
             texts = [*field.left, *field.right]
-            vectors = fit(texts, **settings._asdict(), watch=watched).embed(texts, watch=watched)
+            vectors = fit(texts, **settings._asdict(), progress=progress).embed(texts, progress=progress)
         found.append(split(vectors, len(field.left)))
     return found
 
@@ -228,7 +218,7 @@ def _in_blocks(
     k: int,
     threshold: float,
     threads: int,
-    watch: Callable[[int], None],
+    progress: Progress,
 ) -> Matches:
     rows: dict[str, tuple[list[int], list[int]]] = {}
     for side, keys in enumerate(blocks):
@@ -244,7 +234,7 @@ def _in_blocks(
             else:
                 in_block = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
                 found.append(Matches(a[in_block.left], b[in_block.right], in_block.scores))
-        watch(len(some))
+        progress.advance(len(some))
     pairs = joined(found)
     return taken(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError, import_extra
 from gramvec.matching.features import LIKELY, PairFeatures, PairValues, TablePair
-from gramvec.matching.fields import MatchWatch, unwatched
 from gramvec.matching.match_tables import threshold_of
 from gramvec.matching.matcher import (
     BoostedTrees,
@@ -25,6 +24,7 @@ from gramvec.matching.matcher import (
 )
 from gramvec.matching.nearest import RowIds
 from gramvec.pairs.trees import trees_of_scikit_learn
+from gramvec.progress import NO_PROGRESS, Progress
 
 FOLDS = 5
 SEED = 0
@@ -53,7 +53,7 @@ CLOSE = 1e-6
 
 
 def fit_matcher(
-    pair: TablePair, columns: Sequence[tuple[str, str]], labels: PairLabels, watch: MatchWatch = unwatched
+    pair: TablePair, columns: Sequence[tuple[str, str]], labels: PairLabels, progress: Progress = NO_PROGRESS
 ) -> LearnedMatcher:
     """Learn a matcher from labeled pairs of two tables.
 
@@ -61,7 +61,7 @@ def fit_matcher(
         pair: the tables.
         columns: the names of their compared columns.
         labels: at least 5 pairs that match and 5 that do not.
-        watch: as in `match_fields`.
+        progress: as in `match_fields`.
 
     Raises:
         InputError: labels of missing rows, too few labels, or scikit-learn is not installed.
@@ -75,11 +75,7 @@ def fit_matcher(
         labels = labels.lower_left()
     check_enough(labels)
     scikit_learn("ensemble")  # a missing library is reported before the work
-
-    def watched(done: int) -> None:
-        watch("comparing pairs", done, len(labels.match))
-
-    features = pair.features(labels.left, labels.right, watched)
+    features = pair.features(labels.left, labels.right, progress)
     classifier, threshold, report = learn(features, labels, _some_candidates(pair))
     top = None if pair.same else top_of(labels)
     return LearnedMatcher(tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top, report)

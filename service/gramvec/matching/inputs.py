@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from gramvec.errors import InputError, quoted
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.columns import MOST_ROWS, Columns, read_columns
 from gramvec.matching.matcher import PairLabels
-from gramvec.tables.batches import Reader
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
@@ -61,7 +61,7 @@ def read_table(
     id_column: str | None,
     *,
     on_error: OnError = "stop",
-    watch: Callable[[Reader, int], None] = lambda reader, rows: None,
+    progress: Progress = NO_PROGRESS,
 ) -> MatchTable:
     """Read the rows of a table.
 
@@ -72,7 +72,7 @@ def read_table(
         id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
             the numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
-        watch: called with the reader and the number of rows after each block.
+        progress: shows the reading.
 
     Raises:
         InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
@@ -85,7 +85,10 @@ def read_table(
     wanted = [*names, id_column] if id_column else names
     options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
     optional = [] if id_column or numbered else ["id"]
-    found = read_columns(path, wanted, format=form, options=options, optional=optional, on_error=on_error, watch=watch)
+    found = read_columns(
+        path, wanted, format=form, options=options, optional=optional, on_error=on_error,
+        progress=progress, task=f"reading {path.name}",
+    )  # fmt: skip
     if not found.numbers:
         raise InputError(f"{path}: has no rows; nothing can be matched")
     if numbered or (id_column is None and "id" not in found.found):

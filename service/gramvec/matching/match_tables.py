@@ -14,17 +14,16 @@ from gramvec.matching.fields import (
     Blocks,
     Field,
     Matched,
-    MatchWatch,
     check_choice,
     check_fields,
     named_rows,
-    unwatched,
 )
 from gramvec.matching.groups import GroupPairs, RowGroups, grouped
 from gramvec.matching.nearest import Matches, scipy_sparse, taken
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.model import SURE, one_table_model, two_table_model
 from gramvec.pairs.tokens import Tokens, fold_text, tokens_of
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 # Below it the expected F1 may be higher, and more than half of what is written wrong.
@@ -44,7 +43,7 @@ def match_fields(
     one_to_one: bool = False,
     same: bool = False,
     threads: int = 1,
-    watch: MatchWatch = unwatched,
+    progress: Progress = NO_PROGRESS,
 ) -> Matched:
     """Match two tables by columns, without labels.
 
@@ -56,10 +55,10 @@ def match_fields(
         one_to_one: whether a row is in one match at most.
         same: whether both are one table, whose rows are not compared with themselves.
         threads: threads of the sparse product.
-        watch: called with the task, the units done since the last call, and their total.
+        progress: shows the tasks.
     """
     check_choice(top, threshold)
-    found = score_fields(fields, blocks, same=same, threads=threads, watch=watch)
+    found = score_fields(fields, blocks, same=same, threads=threads, progress=progress)
     return choose_pairs(found, top, threshold, one_to_one=one_to_one)
 
 
@@ -69,7 +68,7 @@ def score_fields(
     *,
     same: bool = False,
     threads: int = 1,
-    watch: MatchWatch = unwatched,
+    progress: Progress = NO_PROGRESS,
 ) -> GroupPairs:
     """Return the candidate pairs of two tables with their probabilities. Arguments as of `match_fields`."""
     check_fields(fields)
@@ -83,10 +82,10 @@ def score_fields(
     with named_rows(len(fields[0].left)):
         lists = (one.joined(),) if same else (one.joined(), other.joined())
         groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
-        found = candidates.of(lists, groups, threads=threads, watch=watch)
+        found = candidates.of(lists, groups, threads=threads, progress=progress)
     tokens = tokens_of([side.columns for side in sides])
     left, right = found.left, found.right
-    scores = probabilities_of(tokens, found, same=same, watch=watch)
+    scores = probabilities_of(tokens, found, same=same, progress=progress)
     if same:
         several = np.flatnonzero(one.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
@@ -95,14 +94,15 @@ def score_fields(
     return GroupPairs(taken(Matches(left, right, scores), order), one, other, same)
 
 
-def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, watch: MatchWatch = unwatched) -> Floats:
+def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
     left, right, cosines = found
     parts = [np.zeros((0, 0), np.float32)]
+    progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
         parts.append(pair_figures(tokens, left[part], right[part]))
-        watch("comparing pairs", len(parts[-1]), len(left))
+        progress.advance(len(parts[-1]))
     if not len(left):
         return np.zeros(0, np.float32)
     figures = np.concatenate(parts[1:])

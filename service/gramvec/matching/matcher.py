@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.matching.features import PairFeatures, PairValues, TablePair
-from gramvec.matching.fields import MatchWatch, NgramSettings, unwatched
+from gramvec.matching.fields import NgramSettings
 from gramvec.matching.nearest import Matches, RowIds, taken
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats
 
 NodeIds = NDArray[np.int32]
@@ -160,18 +161,18 @@ class LearnedMatcher:
     report: LabelReport
 
 
-def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, watch: MatchWatch = unwatched) -> Matches:
+def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, progress: Progress = NO_PROGRESS) -> Matches:
     """Return the candidates of two tables with their probabilities, or with cosines without a matcher.
 
     Pairs are sorted by left row, then descending score.
     """
     found = pair.candidates()
-    scores = found.scores if matcher is None else score_pairs(matcher, pair, found.left, found.right, watch)
+    scores = found.scores if matcher is None else score_pairs(matcher, pair, found.left, found.right, progress)
     return taken(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
 
 
 def score_pairs(
-    matcher: LearnedMatcher, pair: TablePair, left: RowIds, right: RowIds, watch: MatchWatch = unwatched
+    matcher: LearnedMatcher, pair: TablePair, left: RowIds, right: RowIds, progress: Progress = NO_PROGRESS
 ) -> Floats:
     """Return the probabilities of pairs of rows, float32[p].
 
@@ -180,13 +181,9 @@ def score_pairs(
         pair: the tables.
         left: int64[p], rows of the left table.
         right: int64[p], rows of the right table.
-        watch: as in `match_fields`.
+        progress: as in `match_fields`.
     """
-
-    def watched(done: int) -> None:
-        watch("comparing pairs", done, len(left))
-
-    parts = pair.feature_blocks(left, right, watched)
+    parts = pair.feature_blocks(left, right, progress)
     probabilities = [matcher.classifier.probabilities(part) for part in parts]
     return np.concatenate([np.zeros(0), *probabilities]).astype(np.float32)
 

@@ -7,7 +7,6 @@ in float64, so a pair has the same bytes in any table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import import_extra
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
+from gramvec.progress import NO_PROGRESS, Progress
 
 RowIds = NDArray[np.int64]
 CosineArray = NDArray[np.float32]
@@ -59,7 +59,7 @@ def nearest(
     threshold: float,
     *,
     threads: int = 1,
-    watch: Callable[[int], None] | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Matches:
     """Return the k right rows of the highest cosines for each left row; equal cosines go to the lower row.
 
@@ -71,11 +71,10 @@ def nearest(
         k: rows for a left row at most.
         threshold: lowest cosine; cosines of 0 are left out at any threshold.
         threads: threads of the product.
-        watch: called with the left rows done since the last call.
+        progress: advances by left rows.
     """
     if not len(left.indices) or not len(right.indices):
-        if watch:
-            watch(len(left))
+        progress.advance(len(left))
         return none()
     (some, of_left), (others, of_right) = _distinct(left), _distinct(right)
     a = left if len(some) == len(left) else left.rows(some)
@@ -86,8 +85,7 @@ def nearest(
     for start in range(0, len(a), BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, len(a))
         found.append(best(a, b, *candidates.of(start, stop, k), k, threshold))
-        if watch:
-            watch(int(counts[start:stop].sum()))
+        progress.advance(int(counts[start:stop].sum()))
     return _expanded(joined(found), of_left, of_right, k)
 
 

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Blocks, Field, MatchWatch, unwatched
+from gramvec.matching.fields import Blocks, Field
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.match_tables import LEAST, score_fields, threshold_of
 from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.matching.nearest import Matches, taken
 from gramvec.matching.report import show_pair
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.report.records import Pair
 from gramvec.review.pair_questions import LearnedScores
 
@@ -49,7 +50,7 @@ class PairReview:
         tables: what is compared.
         write: called at the end with the labels; it writes the matches and returns what it has to say.
         threads: threads of the comparison.
-        watch: as in `match_fields`, for the first scores.
+        progress: as in `match_fields`, for the first scores.
 
     Raises:
         InputError: the tables cannot be compared, or no pair of rows is a candidate.
@@ -66,13 +67,13 @@ class PairReview:
         write: Callable[[PairLabels], list[str]],
         *,
         threads: int = 1,
-        watch: MatchWatch = unwatched,
+        progress: Progress = NO_PROGRESS,
     ) -> None:
         self.title = title
         self._tables = tables
         self._write = write
         self._threads = threads
-        scored = score_fields(tables.fields, tables.blocks, same=tables.same, threads=threads, watch=watch)
+        scored = score_fields(tables.fields, tables.blocks, same=tables.same, threads=threads, progress=progress)
         found = scored.first_rows()
         found = taken(found, found.scores >= np.float32(LEAST))
         if not len(found.left):

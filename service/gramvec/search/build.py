@@ -13,12 +13,13 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.bulk.embed_file import COLUMN, Watcher
+from gramvec.bulk.embed_file import COLUMN
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.jobs.account import Account
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.outcome import Done, check_same_job, raise_stopped
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.search.documents import DocumentEncoder, EncodedBlock
 from gramvec.search.filters import check_name, columns_of, kind_of
 from gramvec.search.folder import (
@@ -88,7 +89,7 @@ def build_index(
     on_error: OnError = "stop",
     resume: bool = False,
     threads: int | None = None,
-    watch: Watcher | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Done:
     """Build an index from the rows of a file; an index at `output` is replaced when the new one is complete.
 
@@ -104,7 +105,7 @@ def build_index(
         on_error: "skip" leaves a bad row out.
         resume: continue a build of the same input and options that was stopped.
         threads: blocks that are embedded at a time; None for one per core.
-        watch: called with the reader and the number of rows read so far.
+        progress: shows the rows.
 
     Raises:
         InputError: the input is not valid, has no text, or has an id twice; `output` holds other files.
@@ -144,11 +145,11 @@ def build_index(
                     filters=columns_of(filters, records_of(first) if first is not None else []),
                 )  # fmt: skip
                 left = manifest, []
-            account = Account(BadRows(on_error, reader.unit))
+            account = Account.of(reader, on_error, progress, "indexing")
             build = _Build(output, job, *left, account)
             guessed = {name for name, kind in map(kind_of, filters) if kind is None}
             encoder = DocumentEncoder(embedder, left[0], account.bad, truncate, guessed)
-            return build.run(reader, blocks, encoder, threads or count_cores(), watch)
+            return build.run(reader, blocks, encoder, threads or count_cores())
     except BaseException:
         if made and not (output / JOURNAL).exists() and not (output / MANIFEST).exists():
             (output / LOCK).unlink(missing_ok=True)
@@ -214,7 +215,6 @@ class _Build:
         blocks: Iterator[Block] | None,
         encoder: DocumentEncoder,
         threads: int,
-        watch: Watcher | None,
     ) -> Done:
         """Read the rest of the input and make the generation the index's current one."""
         blocks = blocks or reader.blocks(self._account.position)
@@ -225,8 +225,6 @@ class _Build:
                 if time.monotonic() > due and self._job["input"] is not None:
                     self._commit()
                     due = time.monotonic() + CHECKPOINT_SECONDS
-                if watch is not None:
-                    watch(reader, self._account.rows)
             if not self._writer.rows:
                 raise InputError(EMPTY)
             self._commit()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import orjson
 
-from gramvec.bulk.embed_file import Watcher
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError, quoted
 from gramvec.jobs.account import Account
-from gramvec.jobs.bad_rows import BadRows, OnError
+from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.outcome import BulkError, Done, raise_stopped
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.search.build import EMPTY, check_model, finish_generation, start_generation
 from gramvec.search.documents import (
     DocumentEncoder,
@@ -60,7 +60,7 @@ def add_to_index(
     truncate: bool = False,
     on_error: OnError = "stop",
     threads: int | None = None,
-    watch: Watcher | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Done:
     """Add the rows of a file to an index, all of them or none; its columns of texts and ids are the index's.
 
@@ -74,7 +74,7 @@ def add_to_index(
         if replace and manifest.id is None:
             raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
         reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
-        account = Account(BadRows(on_error, reader.unit))
+        account = Account.of(reader, on_error, progress, "indexing")
         encoder = DocumentEncoder(embedder, manifest, account.bad, truncate)
         writer = _open_writer(path, manifest)
         seen, last = SeenIds(None, 0), 0
@@ -88,8 +88,6 @@ def add_to_index(
                 writer.append(encoded)
                 last = max(last, encoded.rows.last)
                 account.add(encoded.rows)
-                if watch is not None:
-                    watch(reader, account.rows)
             if writer.rows == before:
                 raise InputError(EMPTY)
             # Before the commit: rows and ids are never used twice, even where the commit is lost.
@@ -133,7 +131,7 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
 
 
 def rebuild_index(
-    embedder: Embedder, path: Path, *, threads: int | None = None, watch: Callable[[int, int], None] | None = None
+    embedder: Embedder, path: Path, *, threads: int | None = None, progress: Progress = NO_PROGRESS
 ) -> int:
     """Build an index anew from its records, of this version or an older one; return how many there are.
 
@@ -141,7 +139,7 @@ def rebuild_index(
         embedder: makes the vectors; another model than before may.
         path: the index. Its columns and ids stay, and it is replaced when the new one is complete.
         threads: blocks that are embedded at a time; None for one per core.
-        watch: called with the rows that are done, and all.
+        progress: shows the rows.
 
     Raises:
         InputError: it is not an index, or damaged.
@@ -164,7 +162,7 @@ def rebuild_index(
 
         stored, total = open_documents(path, old)
         blocks = map_in_order((documents for documents, _ in stored.by_row()), encode, threads or count_cores())
-        return _write_anew(path, manifest, blocks, total, watch)
+        return _write_anew(path, manifest, blocks, total, progress)
 
 
 def _write_anew(
@@ -172,17 +170,17 @@ def _write_anew(
     manifest: IndexManifest,
     blocks: Iterator[EncodedBlock],
     total: int,
-    watch: Callable[[int, int], None] | None,
+    progress: Progress,
 ) -> int:
     """Write documents into a new generation, and make it the index's."""
     remove_generations(path, *_list_named(path))
     try:
         writer = start_generation(path, manifest)
         try:
+            progress.start("indexing", total)
             for encoded in blocks:
                 writer.append(encoded)
-                if watch is not None:
-                    watch(writer.rows, total)
+                progress.advance(len(encoded.documents))
             writer.commit()
         except BaseException:
             writer.close(undo=True)
@@ -209,7 +207,7 @@ def _drop_removed(path: Path) -> None:
         encode_stored(documents, manifest, snapshot.vectors.raw(rows)) for documents, rows in snapshot.stored.by_row()
     )
     with suppress(BulkError):  # the change is made; the next one tries this again
-        _write_anew(path, manifest, blocks, snapshot.documents, None)
+        _write_anew(path, manifest, blocks, snapshot.documents, NO_PROGRESS)
 
 
 def _open_writer(path: Path, manifest: IndexManifest) -> IndexWriter:

@@ -76,11 +76,11 @@ class BuildJob(InputFile):
         watch = watch or JobWatch()
         opened = load(self.model, device=self.device, max_characters=self.max_characters, threads=1)
         start = time.monotonic()
-        with closing(opened) as embedder, watch.reading("indexing") as reading:
+        with closing(opened) as embedder:
             done = build_index(
                 embedder, self.source, self.output, form=self.file_format(), column=self.column,
                 id_column=self.id_column, filters=self.filters, truncate=self.truncate, on_error=self.on_error,
-                resume=self.resume, threads=self.threads, watch=reading,
+                resume=self.resume, threads=self.threads, progress=watch,
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)
         return done
@@ -112,10 +112,10 @@ class AddJob(InputFile):
         watch = watch or JobWatch()
         opened = Index(self.index, model=self.model, device=self.device).embedder
         start = time.monotonic()
-        with closing(opened) as embedder, watch.reading("indexing") as reading:
+        with closing(opened) as embedder:
             done = add_to_index(
                 embedder, self.index, self.source, form=self.file_format(), replace=self.replace,
-                truncate=self.truncate, on_error=self.on_error, threads=self.threads, watch=reading,
+                truncate=self.truncate, on_error=self.on_error, threads=self.threads, progress=watch,
             )  # fmt: skip
         report_done(done, self.index, time.monotonic() - start, watch)
         return done
@@ -163,15 +163,9 @@ class RebuildJob(FileJob):
         """Build the index anew, and return how many rows it has. Raises as `rebuild_index` does."""
         watch = watch or JobWatch()
         model = self.model if self.model is not None else find_model(self.index, read_manifest(self.index, OLDEST))
-        start, before = time.monotonic(), 0
-
-        def advance(done: int, total: int) -> None:
-            nonlocal before
-            watch.advance("indexing", done - before, total)
-            before = done
-
+        start = time.monotonic()
         with closing(load(model, device=self.device, threads=1)) as embedder:
-            rows = rebuild_index(embedder, self.index, threads=self.threads, watch=advance)
+            rows = rebuild_index(embedder, self.index, threads=self.threads, progress=watch)
         watch.report(f"{rows:,} rows in {self.index}, in {time.monotonic() - start:.1f} s")
         return rows
 

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.progress import progress_bar
+from gramvec.jobs.bars import progress_bar
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell

@@ -15,7 +15,7 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.progress import progress_bar
+from gramvec.jobs.bars import progress_bar
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     HeldOut,

@@ -110,7 +110,7 @@ def review_command(
             return _write_matches(given, learned_from, labels, output, save_matcher)
 
         title = f"Review of {left.name}" if right is None else f"Review of {left.name} and {right.name}"
-        job = PairReview(title, pair_tables, write, threads=threads or count_cores(), watch=watch.advance)
+        job = PairReview(title, pair_tables, write, threads=threads or count_cores(), progress=watch)
         serve_review(ReviewSession(PairQuestions(job), answers), port, labels)
 
 

@@ -73,9 +73,9 @@ def review_labels(
 
 def _read_texts(source: Path, column: str, form: FileFormat, on_error: OnError) -> list[str]:
     """Return the different texts, white space as single spaces, so that each answer is a line of its file."""
-    with TerminalWatch().reading(f"reading {source.name}") as watch:
+    with closing(TerminalWatch()) as watch:
         found = read_columns(source, [column], format=form, options={column: "--column"}, on_error=on_error,
-                             watch=watch)  # fmt: skip
+                             progress=watch, task=f"reading {source.name}")  # fmt: skip
     return [text for text in dict.fromkeys(" ".join(text.split()) for text in found.values[column]) if text]
 
 

@@ -200,7 +200,7 @@ class MatchJob(TableFiles):
         """Return the matches by the pair model."""
         return match_fields(
             tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, one_to_one=self.one_to_one,
-            same=tables.same, threads=self.threads or count_cores(), watch=watch.advance,
+            same=tables.same, threads=self.threads or count_cores(), progress=watch,
         )  # fmt: skip
 
     def _match_by_labels(
@@ -210,14 +210,14 @@ class MatchJob(TableFiles):
         labels = self._read_labels(tables, watch) if self.labels else None
         pair = TablePair(
             tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same,
-            threads=self.threads or count_cores(), watch=watch.advance,
+            threads=self.threads or count_cores(), progress=watch,
         )  # fmt: skip
         if labels is not None:
-            known = fit_matcher(pair, tables.columns, labels, watch.advance)
+            known = fit_matcher(pair, tables.columns, labels, watch)
             _report_learned(known, watch, same=tables.same)
             if self.save_matcher:
                 save_matcher(known, self.save_matcher)
-        scored = score_candidates(known, pair, watch.advance)
+        scored = score_candidates(known, pair, watch)
         threshold = self.threshold if self.threshold is not None or known is None else known.threshold
         ordered = labels.lower_left() if labels is not None and tables.same else labels
         if self.review:

@@ -91,11 +91,11 @@ class PairsJob(InputFile):
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             again = self.columns == "all" and self.source == STDIN
             file = spooled(sys.stdin.buffer, Path(folder)) if again else self.source
-            with watch.reading("reading") as reading:
-                table = read_columns(
-                    file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, watch=reading,
-                    options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,
-                )  # fmt: skip
+            table = read_columns(
+                file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
+                options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,
+            )  # fmt: skip
+            watch.close()
             left, right = table.values[self.left], table.values[self.right]
             scores, meanings = score_given([left], [right]), None
             if self.meaning:

@@ -107,8 +107,7 @@ class TableFiles(FileJob):
         paths, forms = (self.left, self.right), self.formats()
         for path, form, compared, key, id_column in zip(paths, forms, names, block, ids, strict=True):
             wanted = [*compared, key] if key else compared
-            with watch.reading(f"reading {path.name}") as reading:
-                tables.append(read_table(path, form, wanted, id_column, on_error=self.on_error, watch=reading))
+            tables.append(read_table(path, form, wanted, id_column, on_error=self.on_error, progress=watch))
         left, right = tables
         return ReadTables(
             left,
