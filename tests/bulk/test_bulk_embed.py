@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
+from errors_support import assert_names, refused
 from gramvec.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
@@ -208,7 +209,7 @@ def test_cells_of_vectors_are_those_of_the_writer_of_rows(form: Any, precision: 
 def test_a_null_in_parquet_is_a_bad_row(tmp_path: Path, small: gramvec.Embedder) -> None:
     source = tmp_path / "in.parquet"
     pq.write_table(pa.table({"text": pa.array(["a", None]).dictionary_encode(), "n": [1.5, None]}), source)
-    with pytest.raises(InputError, match="^row 2: null, not a text"):
+    with pytest.raises(InputError, match="^row 2: null"):
         embed_file(small, Files(source, tmp_path / "out.parquet"))
     assert embed_file(small, Files(source, tmp_path / "out.parquet"), on_error="skip").bad.count == 1
     found = pq.read_table(tmp_path / "out.parquet")
@@ -276,7 +277,7 @@ def test_a_changed_input_is_not_gone_on_with(tmp_path: Path) -> None:
     target = tmp_path / "out.npy"
     killed(signal.SIGKILL, source, target, "--on-error", "skip")
     source.write_bytes(source.read_bytes() + b"\nmore\n")
-    assert "was made with another input; " in refusal(source, "-o", target, "--on-error", "skip", "--resume")
+    assert "another input" in refusal(source, "-o", target, "--on-error", "skip", "--resume")
     embedded(source, "-o", target, "--on-error", "skip")
     assert np.load(target).shape == (MANY + 1, 300)
 
@@ -288,7 +289,7 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path, small: gramvec.Embedde
 
     class Meanwhile(Progress):
         def start(self, *_: object) -> None:
-            with pytest.raises(InputError, match="another run is writing it"):
+            with refused(InputError, "another run"):
                 embed_file(small, Files(source, target))
             seen.append(1)
 
@@ -336,8 +337,8 @@ def test_pipes() -> None:
     line = embedded("--input-format", "csv", "--column", "b", stdin=b"a,b\n1,two\n")
     assert json.loads(line)["a"] == "1"
     assert len(json.loads(line)["embedding"]) == 300
-    assert "Parquet is read from a plain file" in refusal("--input-format", "parquet", "-", stdin=b"x")
-    assert "a pipe cannot be read twice" in refusal("-o", "x.npy", "--resume", stdin=b"x")
+    assert_names(refusal("--input-format", "parquet", "-", stdin=b"x"), "Parquet", "plain file")
+    assert "pipe" in refusal("-o", "x.npy", "--resume", stdin=b"x")
 
 
 def refused_file(name: str, data: bytes, folder: Path, *options: str) -> str:
@@ -346,11 +347,11 @@ def refused_file(name: str, data: bytes, folder: Path, *options: str) -> str:
 
 
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path) -> None:
-    assert "it has a, b: choose one with --column" in refused_file("x.csv", b"a,b\n1,2\n", tmp_path)
-    assert "not a whole Parquet file" in refused_file("x.parquet", b"PAR1", tmp_path)
-    assert "damaged or cut off" in refused_file("x.txt.gz", gzip.compress(b"a\n" * 9999)[:-9], tmp_path)
-    assert "damaged or cut off" in refused_file("y.txt.gz", b"no gzip", tmp_path)
-    assert "damaged or cut off" in refused_file("y.txt.zst", b"no zstd at all", tmp_path)
+    assert_names(refused_file("x.csv", b"a,b\n1,2\n", tmp_path), "a, b", "--column")
+    assert_names(refused_file("x.parquet", b"PAR1", tmp_path), "x.parquet", "not a whole")
+    assert_names(refused_file("x.txt.gz", gzip.compress(b"a\n" * 9999)[:-9], tmp_path), "x.txt.gz", "cut off")
+    assert_names(refused_file("y.txt.gz", b"no gzip", tmp_path), "y.txt.gz", "damaged")
+    assert_names(refused_file("y.txt.zst", b"no zstd at all", tmp_path), "y.txt.zst", "damaged")
     for name, data, said in (
         ("a.txt", b"a\n", "is read as lines of text, which have no column 'name'; say which form it has"),
         ("a.csv", b"a,b\n1,2\n", "it has a, b: choose one with --column\n"),
@@ -362,14 +363,14 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path) -> None:
     assert "--embedding-column" in refused_file("x.jsonl", b'{"text": "a", "embedding": 1}\n', tmp_path)
     embedded(tmp_path / "x.jsonl", "-o", tmp_path / "out.jsonl", "--embedding-column", "vector")
     (tmp_path / "x.csv").write_bytes(b"text,embedding_7\na,1\n")
-    assert "the input has 'embedding_7' already" in refusal(tmp_path / "x.csv", "-o", tmp_path / "out.csv")
+    assert "'embedding_7'" in refusal(tmp_path / "x.csv", "-o", tmp_path / "out.csv")
     pq.write_table(pa.table({"text": [1]}), tmp_path / "n.parquet")
-    assert "of type int64, not of strings" in refusal(tmp_path / "n.parquet", "-o", tmp_path / "out.npy")
+    assert "int64" in refusal(tmp_path / "n.parquet", "-o", tmp_path / "out.npy")
     rows = [{"text": "a", "n": 1}] * 2048 + [{"text": "a", "n": "x"}]
     (tmp_path / "types.jsonl").write_bytes(as_jsonl(rows))
-    assert "line 2049: a value is of another type" in refusal(
+    assert_names(refusal(
         tmp_path / "types.jsonl", "-o", tmp_path / "out.parquet"
-    )  # fmt: skip
+    ), "line 2049", "type")  # fmt: skip
 
 
 def test_without_pyarrow_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import MODEL, as_csv, gramvec_command
 from conftest import KeptProgress
+from errors_support import assert_names, refused
 from gramvec.duplicates import differences, exact_join, pairs
 from gramvec.duplicates.differences import difference, same_numbers, word_replaced
 from gramvec.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
@@ -196,10 +197,10 @@ def test_groups_are_what_a_chain_of_pairs_joins(pairs: list[tuple[int, int]]) ->
 
 def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
     texts = [f"the very same line{mark}" for mark in ("", "!", "!!", "!!!", "!!!!")]
-    with pytest.raises(InputError, match="more than 3 pairs; raise --threshold"):
+    with refused(InputError, "3 pairs", "--threshold"):
         similar_pairs(texts, 0.5, most=3)
     for threshold in (0.0, 0.2, 1.5):
-        with pytest.raises(InputError, match="threshold: must be from"):
+        with refused(InputError, "threshold"):
             similar_pairs(texts, threshold)
     assert similar_pairs([], 0.9).pairs.left.tolist() == []
 
@@ -306,12 +307,12 @@ def test_what_is_kept_has_its_own_bytes_and_a_sample_is_shown(tmp_path: Path) ->
     )
     _, said = run(source, "--threshold", "0.2", "--keep", tmp_path / "kept.csv")
     assert (tmp_path / "kept.csv").read_bytes() == source.read_bytes().rsplit(b"\n", 1)[0] + b"\n"
-    assert "left out, line 4: 'Please call me back, tomorow'; kept, line 2: 'Please call me back, tomorrow'" in said
+    assert_names(said, "line 4: 'Please call me back, tomorow'", "line 2: 'Please call me back, tomorrow'")
     assert "2 of 3 lines kept" in said
     many = "\n".join(f"one and the same sentence{'!' * (number % 60)}" for number in range(60))
     kept, said = run("--keep", "-", text=many)
     assert kept == "one and the same sentence\n"
-    assert "60 lines become one, line 1: 'one and the same sentence'; raise --threshold" in said
+    assert_names(said, "60 lines", "line 1: 'one and the same sentence'", "--threshold")
 
 
 def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
@@ -347,14 +348,14 @@ def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
     assert run(tmp_path / "a.xlsx", "--keep", "-")[0] == 'n,text\n7,"bananas, ripe"\n8,apples\n'
     for source, ending in (("a.xlsx", "xlsx"), ("a.csv", "txt"), ("a.json", "json"), ("a.csv", "csv.gz")):
         _, said = run(tmp_path / source, "--keep", tmp_path / f"b.{ending}", code=1)
-        assert f"nothing is written as .{ending.removeprefix('csv.')}; name a file with one of .csv, " in said
+        assert_names(said, "written", f".{ending.removeprefix('csv.')}", ".csv,")
     run(tmp_path / "a.dat", "--input-format", "csv", "--keep", tmp_path / "b.dat")
     assert (tmp_path / "b.dat").read_text() == 'n,text\n7,"bananas, ripe"\n8,apples\n'
     (tmp_path / "bad.csv").write_text("n,text\n1,a\n2\n")
     run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text() == "n,text\n1,a\n2\n"
     _, said = run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.jsonl", code=1)
-    assert "line 3 cannot be written (1 fields, the header has 2); name a file with the input's ending" in said
+    assert_names(said, "line 3", "1 fields", "2")
 
 
 def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
@@ -364,22 +365,22 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
     assert [line.split("\t")[:2] for line in listed.splitlines()] == [["line", "known_id"], ["1", "1"]]
     kept, said = run("--against", index.path, "--threshold", "0.9", "--keep", "-", text=text)
     assert kept.splitlines() == ["new thing", "Kingston SSD 8TB drive"]
-    assert "known as 'Kingston SSD 2TB drive'" in said
+    assert "'Kingston SSD 2TB drive'" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "text", "said"),
     [
-        (["--threshold", "2"], "a", "Invalid value for '--threshold'"),
+        (["--threshold", "2"], "a", "'--threshold'"),
         (["--ignore-words"], "a", "--ignore-words: gone since 0.2.0; what lines are one is the pair model's to say"),
         (["--numbers"], "a", "--numbers: gone"),
-        (["--model", "x"], "a", "--model: lines are compared by letters and words; give --by meaning"),
+        (["--model", "x"], "a", "--by meaning"),
         (["--space", "both"], "a", "--space: gone"),
         (["--column", "text"], "a", "--column: gone since 0.2.0; columns are named with --on"),
-        (["--stays", "longest"], "a", "--stays: chooses among lines of INPUT for --keep or --report"),
+        (["--stays", "longest"], "a", "--stays"),
         (["--no-texts"], "a", "--no-texts: gone since 0.2.0; --columns none"),
-        (["--by", "meaning", "--report", "a.html"], "a", "--report: shows probabilities"),
-        (["--by", "meaning", "--against", "."], "a", "leave out --by meaning"),
+        (["--by", "meaning", "--report", "a.html"], "a", "--report"),
+        (["--by", "meaning", "--against", "."], "a", "--by meaning"),
         (["--max-texts", "9"], "a", "--max-texts: gone"),
         (["--against", ".", "--groups"], "a", "which are not groups"),
     ],
@@ -390,7 +391,7 @@ def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, said: str) 
 
 def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
     long = "x" * 65_537
-    assert "standard input: line 2: the text has 65,537 characters" in run(text=f"a\n{long}\na\n", code=1)[1]
+    assert_names(run(text=f"a\n{long}\na\n", code=1)[1], "standard input", "line 2", "65,537")
     kept, said = run("--on-error", "skip", "--keep", "-", text=f"a\n{long}\na\n")
     assert kept == f"a\n{long}\n"
     assert "1 of 3 could not be embedded" in said or "line 2" in said
@@ -456,11 +457,11 @@ def test_several_columns_with_ids_and_all_columns(tmp_path: Path) -> None:
     assert header[5:] == ["row_id", "name", "street", "other_other_id", "other_name", "other_street"]
     kept, _ = run(source, *on, "--keep", "-", "--stays", "complete")
     assert [line.partition(",")[0] for line in kept.splitlines()] == ["id", "8", "9", "9"]
-    assert "has no column 'x'; it has" in run(source, "--on", "x", code=1)[1]
+    assert "'x'" in run(source, "--on", "x", code=1)[1]
 
 
 def test_meanings_are_compared_at_a_threshold_that_is_given(tmp_path: Path) -> None:
     listed, said = run("--by", "meaning", "--model", MODEL, "--threshold", "0.99", text="bananas\nBananas\nother\n")
     assert [line.split("\t")[:2] for line in listed.splitlines()[1:]] == [["1", "2"]]
     assert "expected to be right" not in said
-    assert "threshold: meanings have cosines" in run("--by", "meaning", text="a", code=1)[1]
+    assert_names(run("--by", "meaning", text="a", code=1)[1], "threshold", "cosines")

@@ -9,6 +9,7 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
+from errors_support import refused
 from gramvec.errors import InputError
 
 pytest.importorskip("scipy", reason="scipy is not installed: pip install 'gramvec[match]'")
@@ -79,28 +80,28 @@ def test_meanings() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        ("abc", {}, "got one text; wrap it in a list"),
-        (5, {}, "must be an iterable"),
-        ({"a", "b"}, {}, "a set, which has no order"),
-        ([b"a"], {}, "row 0 is of type bytes; give a text"),
-        (["a", 1], {}, "row 1 is of type int; give a text"),
-        ([{"a": "b"}, "a"], {}, "row 1 is of type str; give a dict"),
-        ([{"a": b"b"}], {}, "column 'a' holds bytes"),
-        (["a"], {"on": "name"}, "these rows are texts; leave them out"),
-        (TABLE, {"on": "x"}, "has no column 'x'"),
-        (TABLE, {"on": {"name": 2}}, "must be a column's name or a list of names"),
-        (TABLE, {"on": []}, "no column to compare"),
-        (TABLE, {"id": "x"}, "id: the table has no column 'x'"),
+        ("abc", {}, "wrap it in a list"),
+        (5, {}, "iterable"),
+        ({"a", "b"}, {}, r"\bset\b"),
+        ([b"a"], {}, r"row 0 .*bytes"),
+        (["a", 1], {}, r"row 1 .*int"),
+        ([{"a": "b"}, "a"], {}, r"row 1 .*str"),
+        ([{"a": b"b"}], {}, r"'a' .*bytes"),
+        (["a"], {"on": "name"}, "leave them out"),
+        (TABLE, {"on": "x"}, "'x'"),
+        (TABLE, {"on": {"name": 2}}, "list of names"),
+        (TABLE, {"on": []}, "no column"),
+        (TABLE, {"id": "x"}, r"id:.*'x'"),
         ({"a": ["x"], "b": []}, {}, "different lengths"),
-        ({f"c{at}": ["x"] for at in range(17)}, {}, "17 columns to compare; give 1 to 16"),
+        ({f"c{at}": ["x"] for at in range(17)}, {}, r"17 columns.* 1 to 16"),
         (np.zeros((2, 2)), {}, "no names of columns"),
-        (["a"], {"by": "letter"}, "by: must be 'letters' or 'meaning'"),
-        (["a"], {"keep": "last"}, "keep: must be one of 'first'"),
-        (["a"], {"threshold": 2}, "threshold: must be from 0 to 1"),
-        (["a"], {"model": MODEL}, "model: is for by='meaning'"),
+        (["a"], {"by": "letter"}, r"by:.*'letters'.*'meaning'"),
+        (["a"], {"keep": "last"}, r"keep:.*'first'"),
+        (["a"], {"threshold": 2}, r"threshold:.* 0 to 1"),
+        (["a"], {"model": MODEL}, r"model:.*by='meaning'"),
         (["a"], {"by": "meaning"}, "give the lowest one"),
-        (["x" * 65_537], {}, "row 0: the text has 65,537 characters"),
-        (["a", "\ud800"], {}, "row 1: the text has a lone surrogate"),
+        (["x" * 65_537], {}, r"row 0.* 65,537"),
+        (["a", "\ud800"], {}, r"row 1.*surrogate"),
     ],
 )
 def test_what_is_no_table_or_no_option_is_refused(rows: Any, options: dict[str, Any], said: str) -> None:
@@ -111,5 +112,5 @@ def test_what_is_no_table_or_no_option_is_refused(rows: Any, options: dict[str, 
 def test_too_many_pairs_of_equal_rows_still_have_groups() -> None:
     found = gramvec.dedupe(["same"] * 5_000)
     assert len(found.groups) == 1 and found.kept.tolist() == [0]
-    with pytest.raises(InputError, match="12,497,500 pairs of rows"):
+    with refused(InputError, "12,497,500"):
         _ = found.pairs

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bulk_support import gramvec_command
+from errors_support import assert_names
 from gramvec.matching.fields import Field
 from gramvec.matching.match_tables import match_fields
 from gramvec.matching.report import match_report
@@ -65,12 +66,12 @@ def test_a_second_run_replaces_the_page_and_nothing_else(tables: tuple[Path, Pat
     for _ in range(2):
         assert match(*tables, "--on", "name", "--report", page)[0] == 0
     page.write_text("mine")
-    assert "gramvec did not write it" in match(*tables, "--on", "name", "--report", page)[2]
+    assert_names(match(*tables, "--on", "name", "--report", page)[2], str(page), "did not write")
     assert page.read_text() == "mine"
     for other in ("matches.pdf", "-"):
         code, written, messages = match(*tables, "--on", "name", "--report", other)
         assert (code, written) == (2, "")
-        assert "name a file that ends in .html" in messages
+        assert ".html" in messages
 
 
 def test_pairs_of_one_table_are_shown_once(tables: tuple[Path, Path], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import gramvec_command
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.matching import groups
 from gramvec.matching.fields import Field
@@ -93,7 +94,7 @@ def test_equal_rows_are_sure_and_all_of_them_find_a_partner() -> None:
 
 def test_too_many_pairs_are_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "MOST_PAIRS", 99)
-    with pytest.raises(InputError, match="100 pairs of rows; at most 99"):
+    with refused(InputError, "100", "99"):
         gramvec.match(["a b"] * 10, ["a b"] * 10)
 
 
@@ -168,9 +169,9 @@ def test_missing_values_of_pandas_are_empty(monkeypatch: pytest.MonkeyPatch) -> 
     other = {"name": ["acme", "x"], "zip": [60601, 2]}
     assert gramvec.match(table["name"], other["name"]).left.tolist() == [0]
     assert gramvec.match(table, other, on=["name", "zip"], block="zip").left.tolist() == [0]
-    with pytest.raises(InputError, match="text 1 is of type int; give str"):
+    with refused(InputError, "text 1", "int", "str"):
         gramvec.match(["a", 5], ["a"])
-    with pytest.raises(InputError, match="column 'b' holds bytes; decode them"):
+    with refused(InputError, "'b'", "bytes"):
         gramvec.match({"b": [b"acme"]}, {"b": ["acme"]}, on="b")
 
 
@@ -213,7 +214,7 @@ def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     assert gramvec.pair_scores({"a": left}, {"a": right}, on="a").tobytes() == found.tobytes()
     assert gramvec.pair_scores(right, left).tolist() == found.tolist()
     assert len(gramvec.pair_scores([], [])) == 0
-    with pytest.raises(InputError, match="2 left texts and 1 right ones; give as many of each"):
+    with refused(InputError, "2 left", "1 right"):
         gramvec.pair_scores(["a", "b"], ["a"])
     (tmp_path / "a.csv").write_text("n,a,b\n1,Acme Inc,Acme Incorporated\n2,CIPLAR LA 40,CIPLAR LA 80\n3,,x\n")
     done = gramvec_command("pairs", tmp_path / "a.csv", "--left", "a", "--right", "b")
@@ -225,4 +226,4 @@ def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     lines = done.stdout.decode().splitlines()
     assert lines[0] == "line,score,input_line,a,b" and lines[1].endswith(",1,Acme Inc,Acme Incorporated")
     done = gramvec_command("pairs", tmp_path / "a.csv", "--left", "a", "--right", "c")
-    assert done.returncode == 1 and b"has no column 'c'" in done.stderr and b"--right" in done.stderr
+    assert done.returncode == 1 and b"'c'" in done.stderr and b"--right" in done.stderr

@@ -20,6 +20,7 @@ from test_docs import blocks, shell
 import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT, KeptProgress
+from errors_support import refused
 from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.matching import nearest as cosines
@@ -151,7 +152,7 @@ def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     assert len(gramvec.match(texts[:1], texts, top="all", threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, threshold=0.3).left) == 15
     assert len(gramvec.match(texts[:1], texts, threshold=0.3, top=1).left) == 1
-    with pytest.raises(InputError, match="top: must be a number of at least 1 or 'all'"):
+    with refused(InputError, "top", "1", "'all'"):
         gramvec.match(texts, texts, top="every")  # type: ignore[arg-type]
     left, right = tmp_path / "a.txt", tmp_path / "b.txt"
     left.write_text("canon sd1100\n")
@@ -216,23 +217,23 @@ def test_tables_are_read_by_their_columns() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"on": "title"}, "no column 'title'"),
+        ({"on": "title"}, "'title'"),
         ({"on": {"name": 0}}, "above 0"),
-        ({"on": {"name": 1, "other": 0.5}}, "weights of columns count only for a matcher that learns from labels"),
-        ({"on": []}, "0 columns to compare"),
+        ({"on": {"name": 1, "other": 0.5}}, r"weights.*labels"),
+        ({"on": []}, "0 columns"),
         ({"on": ["name", "short"]}, "different lengths"),
         ({"on": "name", "block": "short"}, "different lengths"),
         ({"on": "name", "top": 0}, "at least 1"),
         ({"on": "name", "threshold": 2}, "from 0 to 1"),
-        ({"on": "long"}, "row 2 of the left table: text 1 has 70,000 characters"),
-        ({"on": ["name", "long"]}, "row 2 of the left table: text 1 has 70,000 characters"),
+        ({"on": "long"}, r"row 2 of the left table.* 70,000"),
+        ({"on": ["name", "long"]}, r"row 2 of the left table.* 70,000"),
     ],
 )
 def test_what_cannot_be_matched_is_one_sentence(options: dict[str, object], said: str) -> None:
     table = {"name": ["a", "b"], "other": ["c", "d"], "short": ["a"], "long": ["a", "b" * 70_000]}
     with pytest.raises(InputError, match=said):
         gramvec.match(table, table, **options)
-    with pytest.raises(InputError, match="block names a column"):
+    with refused(InputError, "block"):
         gramvec.match(["a"], ["a"], block="name")
 
 
@@ -245,9 +246,9 @@ def test_what_is_shared_and_what_differs() -> None:
 
 def test_without_scipy_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
-    with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
+    with refused(InputError, "gramvec[match]"):
         gramvec.match(["a"], ["a"])
-    with pytest.raises(InputError, match=r"pip install 'gramvec\[match\]'"):
+    with refused(InputError, "gramvec[match]"):
         lexical.fit(["a"]).embed(["a"]).to_scipy()
 
 
@@ -299,9 +300,9 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     ("left", "options", "said"),
     [
         ("id,name\n", (), "has no rows"),
-        ("id,other\n1,a\n", (), "has no column 'name'"),
-        ("id,name\n1,a\n", ("--on", "brand"), "has no column 'brand'"),
-        ("id,name\n1,a\n1,b\n", (), "lines 2 and 3 have the same id '1'"),
+        ("id,other\n1,a\n", (), "'name'"),
+        ("id,name\n1,a\n", ("--on", "brand"), "'brand'"),
+        ("id,name\n1,a\n1,b\n", (), "same id '1'"),
         ("id,name\n,a\n", (), "line 2: has no id"),
         ("id,name\n1," + "b" * 70_000 + "\n", (), "row 1 of the left table"),
     ],
@@ -319,8 +320,8 @@ def test_what_is_wrong_with_a_table_is_one_sentence(
 
 def test_weights_without_labels_are_refused_and_not_ignored(tables: tuple[Path, Path]) -> None:
     done = gramvec_command("match", *tables, "--on", "name=title", "--on", "brand:0.5")
-    assert done.returncode == 1 and b"leave them out, or give labels" in done.stderr and not done.stdout
-    with pytest.raises(InputError, match="leave them out, or give labels"):
+    assert done.returncode == 1 and b"labels" in done.stderr and not done.stdout
+    with refused(InputError, "labels"):
         gramvec.pair_scores({"a": ["x"], "b": ["y"]}, {"a": ["x"], "b": ["y"]}, on={"a": 1, "b": 2})
 
 
@@ -367,7 +368,7 @@ def test_all_columns_and_rows_without_a_match(tmp_path: Path) -> None:
     done = gramvec_command("match", left, left, "--on", "name", "--unmatched", "--columns", "all")
     assert [line[:3] for line in done.stdout.splitlines()[1:]] == [b"1,,", b"2,,"]
     done = gramvec_command("match", "-", right, "--left-format", "csv", "--columns", "all", stdin=left.read_bytes())
-    assert done.returncode == 2 and b"standard input cannot be; give a file" in done.stderr
+    assert done.returncode == 2 and b"standard input" in done.stderr
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=6, unique=True), st.booleans())

@@ -20,6 +20,7 @@ from test_docs import blocks, shell
 import gramvec
 from bulk_support import gramvec_command
 from conftest import ROOT
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.matching import fit_matcher as learning
 from gramvec.matching.api import Matcher
@@ -204,17 +205,17 @@ def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ([(0, 0, 2)], "label 0 is not"),
-        ([(0, 0)], "label 0 is not"),
-        ([(0, -1, 1)], "label 0 is not"),
-        ([(0, 0.5, 1)], "label 0 is not"),
-        ([None], "label 0 is not"),
-        ([(0, 0, 1), (0, 0, 0)], "1 pair is labeled both ways: rows 0 and 0; keep one"),
-        ([(500, 0, 1)], "row 500 of the left table, which has 120"),
-        ([(0, 10**30, 1)], "label 0 is not|row "),
-        ([], "only 0 labeled pairs match"),
-        ([(row, row, 1) for row in range(50)], "only 0 labeled pairs do not match"),
-        ([(row, row, 1) for row in range(50)] + [(0, row, 0) for row in range(1, 30)], "of 1 rows of the left table"),
+        ([(0, 0, 2)], "label 0"),
+        ([(0, 0)], "label 0"),
+        ([(0, -1, 1)], "label 0"),
+        ([(0, 0.5, 1)], "label 0"),
+        ([None], "label 0"),
+        ([(0, 0, 1), (0, 0, 0)], r"both ways.* 0 and 0"),
+        ([(500, 0, 1)], r"row 500 .*left table.* 120"),
+        ([(0, 10**30, 1)], r"label 0|row"),
+        ([], r"\b0 labeled pairs match"),
+        ([(row, row, 1) for row in range(50)], r"\b0 labeled pairs do not match"),
+        ([(row, row, 1) for row in range(50)] + [(0, row, 0) for row in range(1, 30)], r"1 rows of the left table"),
     ],
 )
 def test_labels_that_teach_nothing_are_one_sentence(labels: Any, said: str, tables: Any) -> None:
@@ -230,7 +231,7 @@ def test_the_fewest_labels_are_enough(tables: Any) -> None:
 
 def test_without_scikit_learn_it_says_what_to_install(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
-    with pytest.raises(InputError, match=r"pip install 'gramvec\[labels\]'"):
+    with refused(InputError, "gramvec[labels]"):
         gramvec.match(*tables[:2], on="name", labels=tables[2])
 
 
@@ -241,9 +242,9 @@ def test_a_stored_matcher_matches_the_same(tables: Any, either: Matcher, tmp_pat
     assert (again.report, again.threshold) == (either.report, either.threshold)
     for one, other in zip(either.match(*tables[:2], threshold=0), again.match(*tables[:2], threshold=0), strict=True):
         assert (one == other).all()
-    with pytest.raises(InputError, match="has no column 'price'"):
+    with refused(InputError, "'price'"):
         again.match({"name": ["a"]}, {"name": ["a"]})
-    with pytest.raises(InputError, match="compares 2 columns; give tables"):
+    with refused(InputError, "2 columns"):
         again.match(["a"], ["a"])
 
 
@@ -306,17 +307,17 @@ def test_a_damaged_matcher_is_one_sentence(either: Matcher, tmp_path: Path) -> N
         record = json.loads(good)
         change(where, value)(record)
         path.write_text(json.dumps(record))
-        with pytest.raises(InputError, match=rf"matcher\.json: is not a valid matcher \(.*{said}") as caught:
+        with pytest.raises(InputError, match=rf"matcher\.json.*{said}") as caught:
             load_matcher(path)
         assert "\n" not in str(caught.value)
     whole = len(good)
     for data in (b"", b"[]", b"null", b"\xff", b"[" * 100_000, good[: whole // 2], b" " * (5 << 20), b"\x80\x04K\x01."):
         path.write_bytes(data)
-        with pytest.raises(InputError, match="is not a valid matcher"):
+        with refused(InputError, "valid matcher"):
             load_matcher(path)
     for text in (good.replace(b"0.", b"NaN,", 1), good.replace(b'"threshold":', b'"threshold":1e999,"x":', 1)):
         path.write_bytes(text)
-        with pytest.raises(InputError, match="is not a valid matcher"):
+        with refused(InputError, "valid matcher"):
             load_matcher(path)
 
 
@@ -359,7 +360,7 @@ def test_a_tree_may_not_be_a_chain(either: Matcher, tmp_path: Path) -> None:
         "above": [place + 2 if one else 0 for place, one in enumerate(inner)], "value": [0.0] * nodes,
     }  # fmt: skip
     path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match="more than 64 levels"):
+    with refused(InputError, "64 levels"):
         load_matcher(path)
 
 
@@ -445,11 +446,11 @@ def test_the_options_of_labels_are_their_own(files: Path) -> None:
     wrong = files / "wrong.csv"
     wrong.write_text(text.replace(",", "!"))
     done = match(files, *ON, "--labels", wrong)
-    assert done.returncode == 1 and b"say what separates them with --labels-delimiter" in done.stderr
+    assert done.returncode == 1 and b"--labels-delimiter" in done.stderr
     first, *rows = text.replace(",", "!").splitlines()
     wrong.write_bytes("\n".join([f"{first}!caf\u00e9", *(f"{row}!" for row in rows)]).encode("cp1252"))
     done = match(files, *ON, "--labels", wrong, "--labels-delimiter", "!")
-    assert done.returncode == 1 and b"give --labels-encoding cp1252" in done.stderr, done.stderr
+    assert done.returncode == 1 and b"--labels-encoding cp1252" in done.stderr, done.stderr
     done = match(files, *ON, "--labels", wrong, "--labels-delimiter", "!", "--labels-encoding", "cp1252")
     assert b"learned from 240 labeled pairs" in done.stderr, done.stderr
 
@@ -457,12 +458,12 @@ def test_the_options_of_labels_are_their_own(files: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a,b,label\na1,b1,1\n", "labels have columns left and right"),
-        ("left,right,match\na1,b1,maybe\n", "line 2: match is maybe; write 1 or 0"),
-        ("left,right,match\na1,b999,1\n", "line 2: no row of the right table has the id b999"),
-        ("left,right,match\nx1,b1,1\n", "line 2: no row of the left table has the id x1"),
-        ("left,right,match\na1,b1,1\na1,b1,0\n", "1 pair is labeled both ways: a1 and b1 .*line 2 and .*line 3"),
-        ("left,right,match\n", "only 0 labeled pairs match"),
+        ("a,b,label\na1,b1,1\n", "left and right"),
+        ("left,right,match\na1,b1,maybe\n", r"line 2.*maybe.* 1 or 0"),
+        ("left,right,match\na1,b999,1\n", r"line 2.*right table.*b999"),
+        ("left,right,match\nx1,b1,1\n", r"line 2.*left table.*x1"),
+        ("left,right,match\na1,b1,1\na1,b1,0\n", r"a1 and b1 .*line 2 .*line 3"),
+        ("left,right,match\n", r"\b0 labeled pairs match"),
     ],
 )
 def test_what_is_wrong_with_labels_is_one_sentence(text: str, said: str, files: Path) -> None:
@@ -541,12 +542,12 @@ def test_files_of_matchers_are_neither_planted_links_nor_pipes(either: Matcher, 
     victim, path = tmp_path / "victim", tmp_path / "matcher.json"
     victim.write_text("precious")
     (tmp_path / ".matcher.json.new").symlink_to(victim)
-    with pytest.raises(InputError, match="is a link or not a regular file; remove it"):
+    with refused(InputError, "link"):
         either.save(path)
     assert victim.read_text() == "precious"
     assert not path.exists()
     os.mkfifo(path)
-    with pytest.raises(InputError, match="is not a regular file"):
+    with refused(InputError, "regular file"):
         Matcher.load(path)
 
 

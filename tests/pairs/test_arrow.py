@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gramvec
+from errors_support import refused
 from gramvec.pairs.arrow import blocking_keys, pair_scores
 
 pa = pytest.importorskip("pyarrow")
@@ -66,7 +67,7 @@ def test_nothing_has_nothing() -> None:
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(gramvec.InputError, match="text"):
         blocking_keys([1])
-    with pytest.raises(gramvec.InputError, match="1 left texts and 2 right ones"):
+    with refused(gramvec.InputError, "1 left", "2 right"):
         pair_scores(["a"], ["a", "b"])
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import gramvec_command
 from conftest import MODELS
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.search import changes, rows, writer
 from gramvec.search import snapshot as snapshot_module
@@ -330,7 +331,7 @@ def test_a_rebuild_that_fails_changes_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(writer.IndexWriter, "commit", full)
-    with pytest.raises(gramvec.GramvecError, match="No space left on device; nothing has changed"):
+    with refused(gramvec.GramvecError, "No space left", "nothing"):
         changes.rebuild_index(small, path)
     assert {name: one for name, one in files(path).items() if name in before} == before
     assert len(gramvec.Index(path, model=small)) == 600
@@ -398,7 +399,7 @@ def test_a_folder_that_can_only_be_read_needs_no_usual_temporary_folder(
     monkeypatch.setattr(segments, "SHARED_MEMORY", str(tmp_path))
     assert len(gramvec.Index(path, model=small)) == 600
     monkeypatch.setattr(segments, "SHARED_MEMORY", str(tmp_path / "none"))
-    with pytest.raises(InputError, match="is read-only, and there is no temporary folder"):
+    with refused(InputError, "read-only", "temporary folder"):
         gramvec.Index(path, model=small)
 
 
@@ -435,7 +436,7 @@ def test_journals_of_builds_are_checked(path: Path, small: gramvec.Embedder, tmp
         {"more": 1},
     ):
         (made / "building.json").write_text(json.dumps(journal | changed))
-        with pytest.raises(InputError, match=r"building\.json.* damaged"):
+        with pytest.raises(InputError, match=r"building\.json.*damaged"):
             build.build_index(small, source, made, id_column="key", resume=True)
     (made / "building.json").write_text(kept)
     build.build_index(small, source, made, id_column="key", resume=True)

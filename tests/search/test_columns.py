@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gramvec
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.search import columns as columns_module
 from gramvec.search import snapshot as snapshot_module
@@ -190,7 +191,7 @@ def test_what_a_column_holds_follows_from_its_values(values: list[Any], kind: st
 
 def test_a_code_in_a_column_of_numbers_stops_the_build(tmp_path: Path, small: gramvec.Embedder) -> None:
     rows = [{"text": "a", "zip": "10001"}] * 3_000 + [{"text": "b", "zip": "02134"}]
-    with pytest.raises(InputError, match="02134 in zip is no plain number, as the first ones are; build with"):
+    with refused(InputError, "02134", "zip"):
         gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["zip"])
     index = gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["zip:text"])
     assert [hit.id for hit in index.search("b", where={"zip": "02134"})[0]] == ["3001"]
@@ -201,7 +202,7 @@ def test_a_code_in_a_column_of_numbers_stops_the_build(tmp_path: Path, small: gr
     "value", [2**53 + 1, "9007199254740993", "9007199254740993.0", 1e300, "1e400", math.inf, "nan"]
 )
 def test_numbers_that_have_equal_neighbors_are_refused(index: gramvec.Index, value: Any) -> None:
-    with pytest.raises(InputError, match="price holds numbers, and .* is not one"):
+    with refused(InputError, "price", "numbers"):
         index.search("x", where={"price": value})
     with pytest.raises(ValueError, match=r"^$"):
         value_of("number", value)
@@ -213,7 +214,7 @@ def test_conditions_of_a_command_may_have_spaces_and_be_negative() -> None:
     assert parsed(["a=", "b!="]) == {"a": [None], "b": {"ne": [None]}}
     assert parsed(["a= x"]) == {"a": [" x"]}
     assert parsed(["a>=1", "a!=3"]) == {"a": {"gte": "1", "ne": ["3"]}}
-    with pytest.raises(InputError, match="does not go with another condition on a"):
+    with refused(InputError, "on a"):
         parsed(["a=1", "a!=2"])
 
 
@@ -255,7 +256,7 @@ def test_columns_that_are_not_those_of_the_documents_are_refused(tmp_path: Path,
         data = file.read_bytes()
         for changed in (data[: len(data) // 2], data[:4] + bytes(8) + data[12:]):
             file.write_bytes(changed)
-            with pytest.raises(InputError, match=f"a damaged index .the values of {column} are not those"):
+            with refused(InputError, "damaged", column):
                 gramvec.Index(path, model=small)
         file.write_bytes(data)
     assert len(gramvec.Index(path, model=small)) == 300

@@ -12,6 +12,7 @@ import pytest
 
 import gramvec
 from bulk_support import gramvec_command
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.search import snapshot as snapshot_module
@@ -103,7 +104,7 @@ def test_hits_without_a_score_are_not_listed(index: gramvec.Index) -> None:
         assert index.search("parcel 東京", 9, only=only, min_score=least)[0] == [h for h in hits if h.score >= least]  # type: ignore[arg-type]
     assert index.search("", 9) == [[]]
     for score in (-1, float("nan"), "x", True, float("inf")):
-        with pytest.raises(InputError, match="min_score: must be a number from 0"):
+        with refused(InputError, "min_score"):
             index.search("x", min_score=score)  # type: ignore[arg-type]
 
 
@@ -126,5 +127,5 @@ def test_ids_may_be_numbers(tmp_path: Path, small: gramvec.Embedder) -> None:
     assert index.remove(np.array([4, 5])) == 4
     assert index.remove({6}) == 3
     for wrong in (True, [1.5], [None], Decimal(7)):
-        with pytest.raises(InputError, match="ids: must be texts or whole numbers|iterable"):
+        with pytest.raises(InputError, match="ids|iterable"):
             index.remove(wrong)  # type: ignore[arg-type]

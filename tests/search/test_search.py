@@ -21,6 +21,7 @@ import pytest
 import gramvec
 from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import ROOT
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, count_ngrams, idf, letter_scores
@@ -52,7 +53,7 @@ def records(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -
     return gramvec.Index.build(path, RECORDS, model=small, id_column="key", filters=["team", "price", "day"])
 
 
-def refused(*arguments: object, code: int = 1) -> str:
+def failure(*arguments: object, code: int = 1) -> str:
     done = gramvec_command(*arguments)
     assert done.returncode == code, done
     return done.stderr.decode()
@@ -174,11 +175,11 @@ def test_queries_of_any_kind(path: Path, small: gramvec.Embedder) -> None:
     with pytest.raises(InputError, match="65536"):
         index.search("x" * 65_537)
     for k in (0, 10_001, True, 1.5):
-        with pytest.raises(InputError, match="k: must be a whole number"):
+        with refused(InputError, "k"):
             index.search("x", k=k)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="only: must be 'letters' or 'meaning'"):
+    with refused(InputError, "only", "'letters'", "'meaning'"):
         index.search("x", only="both")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="text 1 is missing"):
+    with refused(InputError, "text 1", "missing"):
         index.search(["a", None])  # type: ignore[list-item]
     with pytest.raises(InputError, match="a mapping"):
         index.search({"a": "b"})
@@ -248,17 +249,17 @@ def test_conditions_of_the_command() -> None:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ({"text": "x"}, "cannot be narrowed by text; only by team, price, day: name"),
-        ({"team": [["a"]]}, "is to be equal to a text"),
-        ({"team": {"gte": "a"}}, "holds text, which has no bounds"),
-        ({"price": "much"}, "'?price'? holds numbers, and much is not one"),
+        ({"text": "x"}, r"narrowed by text.*team, price, day"),
+        ({"team": [["a"]]}, "equal"),
+        ({"team": {"gte": "a"}}, "bounds"),
+        ({"price": "much"}, r"price.*numbers.*much"),
         ({"price": True}, "holds numbers"),
         ({"price": 2**60}, "holds numbers"),
         ({"price": {"gte": 1, "gt": 2}}, "two bounds"),
-        ({"price": {"from": 1}}, "bounds of price are gt, gte, lt and lte"),
+        ({"price": {"from": 1}}, r"price.*gt, gte, lt"),
         ({"day": "yesterday"}, "holds dates"),
         ({"team": ["x"] * 1_001}, "1001 values"),
-        ("team=post", "where: must be columns"),
+        ("team=post", r"where.*columns"),
     ],
 )
 def test_bad_conditions_are_one_sentence(records: gramvec.Index, where: Any, said: str) -> None:
@@ -268,12 +269,12 @@ def test_bad_conditions_are_one_sentence(records: gramvec.Index, where: Any, sai
 
 def test_a_value_of_another_kind_is_named(tmp_path: Path, small: gramvec.Embedder) -> None:
     rows = [{"text": "a", "n": "1"}, {"text": "b", "n": "two"}]
-    with pytest.raises(InputError, match="line 2: two in n is not a number to filter by"):
+    with refused(InputError, "line 2", "two", "n", "number"):
         gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["n:number"])
     assert not (tmp_path / "x").exists()
     index = gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["n"])
     assert ids(index.search("a", where={"n": "two"})[0]) == ["2"]
-    with pytest.raises(InputError, match="no row has a value in m"):
+    with refused(InputError, "no row", "m"):
         gramvec.Index.build(tmp_path / "y", rows, model=small, filters=["m"])
 
 
@@ -290,9 +291,9 @@ def test_rows_are_added_removed_and_replaced(records: gramvec.Index, small: gram
     before = records.digest
     assert records.add([{"key": "e", "text": "new shoes", "price": 7}]) == 5
     assert records.digest != before
-    with pytest.raises(InputError, match="has the id a already; nothing was added"):
+    with refused(InputError, "id a", "already", "nothing"):
         records.add([{"key": "f", "text": "x"}, {"key": "a", "text": "y"}])
-    with pytest.raises(InputError, match="two rows have the id f"):
+    with refused(InputError, "two", "id f"):
         records.add([{"key": "f", "text": "x"}, {"key": "f", "text": "y"}])
     assert len(gramvec.Index(records.path)) == 5
     assert records.add([{"key": "a", "text": "green apples", "team": "fruit"}], replace=True) == 5
@@ -302,9 +303,9 @@ def test_rows_are_added_removed_and_replaced(records: gramvec.Index, small: gram
     assert records.remove(["a", "b"]) == 3
     for only in (None, "letters", "meaning"):
         assert not {"a", "b"} & set(ids(records.search("green apples late parcel", 9, only=only)[0]))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"has no zz \(1 of 2 ids\); nothing was removed"):
+    with refused(InputError, "zz", "1 of 2", "nothing"):
         records.remove(["c", "zz"])
-    with pytest.raises(InputError, match="no row would be left"):
+    with refused(InputError, "no row"):
         records.remove(["c", "d", "e"])
     assert len(records) == 3
     # A row is never used twice: what was open before still has its own vectors.
@@ -321,7 +322,7 @@ def test_counted_ids_go_on(path: Path, small: gramvec.Embedder) -> None:
     index.remove("8")
     index.add(["nine"])
     assert ids(index.search("nine", 1)[0]) == ["9"]
-    with pytest.raises(InputError, match="counts its ids"):
+    with refused(InputError, "ids"):
         index.add(["x"], replace=True)
 
 
@@ -370,9 +371,9 @@ def test_a_killed_build_is_resumed_to_the_same_answers(tmp_path: Path, small: gr
         assert process.stderr.readline() == b"committed\n"
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE)
-    assert "its build was not finished" in refused("search", tmp_path / "x", "parcel")
+    assert "not finished" in failure("search", tmp_path / "x", "parcel")
     common = ("-o", tmp_path / "x", "-m", MODEL)
-    assert "made with another" in refused("index", "build", source, *common, "--resume")
+    assert "another" in failure("index", "build", source, *common, "--resume")
     done = gramvec_command("index", "build", source, *common, "--id", "key", "--resume")
     assert done.returncode == 0, done.stderr
     index = gramvec.Index(tmp_path / "x", model=small)
@@ -408,7 +409,7 @@ def test_a_damaged_journal_is_one_sentence(
     journal = {"job": {}, "manifest": manifest, "checkpoints": [point]} | changed
     (path / "building.json").write_text(json.dumps(journal))
     (tmp_path / "a.txt").write_text("cheap flights")
-    with pytest.raises(InputError, match=r"building\.json: damaged; start again without --resume"):
+    with refused(InputError, "building.json", "damaged", "--resume"):
         build.build_index(small, tmp_path / "a.txt", path, resume=True)
     assert len(gramvec.Index(path)) == 6
 
@@ -432,7 +433,7 @@ def test_a_killed_add_leaves_the_last_commit(path: Path, small: gramvec.Embedder
 
 
 def test_two_writers_are_refused(path: Path, small: gramvec.Embedder) -> None:
-    with writing(path), pytest.raises(InputError, match="another run is writing it"):
+    with writing(path), refused(InputError, "another run"):
         gramvec.Index(path, model=small).add(["x"])
 
 
@@ -443,23 +444,23 @@ def test_a_full_disk_is_one_sentence_and_changes_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(writer.IndexWriter, "commit", full)
-    with pytest.raises(gramvec.GramvecError, match="No space left on device; nothing was added"):
+    with refused(gramvec.GramvecError, "No space left", "nothing was added"):
         gramvec.Index(path, model=small).add(["x"])
     assert len(gramvec.Index(path)) == 6
-    with pytest.raises(gramvec.GramvecError, match="No space left on device; nothing was kept"):
+    with refused(gramvec.GramvecError, "No space left", "nothing was kept"):
         gramvec.Index.build(path, ["y"], model=small)
     assert len(gramvec.Index(path)) == 6
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setattr("gramvec.search.build.IndexWriter", lambda *_: full(None))
     for place in (path, tmp_path / "new.index"):
-        with pytest.raises(OSError, match="No space left on device"):
+        with pytest.raises(OSError, match="No space left"):
             gramvec.Index.build(place, ["y"], model=small)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_an_index_is_replaced_when_the_new_one_is_whole(path: Path, small: gramvec.Embedder) -> None:
     opened = gramvec.Index(path, model=small)
-    with pytest.raises(InputError, match="no text in the input"):
+    with refused(InputError, "no text"):
         gramvec.Index.build(path, [], model=small)
     assert len(gramvec.Index(path)) == 6
     gramvec.Index.build(path, ["other"], model=small)
@@ -529,7 +530,7 @@ def test_a_file_is_read_again_once_it_has_changed(
     time.sleep(0.02)  # or the file system may take both times for one
     store.write_bytes(data[:3] + b"?" + data[4:])
     os.utime(store, ns=(before.st_atime_ns, before.st_mtime_ns))  # the file looks as it did, but to the file system
-    with pytest.raises(InputError, match="the checksum of .*store differs"):
+    with pytest.raises(InputError, match="checksum of .*store"):
         gramvec.Index(path, model=small)
     assert read == [store.name]
     store.write_bytes(data)
@@ -559,10 +560,10 @@ def test_a_list_of_checked_files_that_is_not_one_is_no_list(
 
 
 def test_another_model_is_refused(path: Path, embedder: gramvec.Embedder) -> None:
-    with pytest.raises(InputError, match="was made with paragram-phrase .*, not with gramvec-en"):
+    with refused(InputError, "paragram-phrase", "gramvec-en"):
         gramvec.Index(path, model=embedder)
     both = gramvec.load("gramvec-en", device="cpu", space="both")
-    with pytest.raises(InputError, match="leave out space"):
+    with refused(InputError, "space"):
         gramvec.Index.build(path, TEXTS, model=both)
 
 
@@ -570,7 +571,7 @@ def test_a_record_that_is_nested_too_deeply_is_never_kept(tmp_path: Path, small:
     deep: Any = "x"
     for _ in range(40):
         deep = [deep]
-    with pytest.raises(InputError, match="nested deeper than 32"):
+    with refused(InputError, "deeper", "32"):
         gramvec.Index.build(tmp_path / "x", ["fine", {"text": "a", "more": deep}], model=small)
     source = tmp_path / "lines.jsonl"
     source.write_text('{"text": "fine"}\n{"text": "deep", "more": ' + "[" * 40 + "]" * 40 + "}\n")
@@ -586,9 +587,9 @@ def test_planted_links_are_not_followed(path: Path, small: gramvec.Embedder, tmp
     for planted in (path / ".manifest.json.new", path / ".building.json.new"):
         for plant in (lambda one: one.symlink_to(victim), Path.mkdir):
             plant(planted)
-            with pytest.raises(InputError, match="is a link or not a regular file; remove it"):
+            with refused(InputError, "link"):
                 gramvec.Index(path, model=small).add(["x"])
-            with pytest.raises(InputError, match="is a link or not a regular file; remove it"):
+            with refused(InputError, "link"):
                 gramvec.Index.build(path, ["y"], model=small)
             planted.unlink() if planted.is_symlink() else planted.rmdir()
     assert victim.read_text() == "precious"
@@ -602,7 +603,7 @@ def test_planted_links_are_not_followed(path: Path, small: gramvec.Embedder, tmp
 def test_other_folders_are_left_alone(tmp_path: Path, small: gramvec.Embedder) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("precious")
-    with pytest.raises(InputError, match="holds other files"):
+    with refused(InputError, "other files"):
         gramvec.Index.build(tmp_path / "mine", ["y"], model=small)
     assert (tmp_path / "mine" / "letter.txt").read_text() == "precious"
 
@@ -619,7 +620,7 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
         assert json.loads(done.stdout)["id"] == "9"
     info = json.loads(gramvec_command("index", "info", path, "--json").stdout)
     assert (info["rows"], info["filters"]) == (2, ["team:text"])
-    assert "has the id 7 already" in refused("index", "add", path, more)
+    assert_names(failure("index", "add", path, more), "id 7", "already")
     assert gramvec_command("index", "add", path, more, "--replace").returncode == 0
     found = gramvec_command("search", path, "parcel found", "-k", "1")
     assert found.stdout.decode().split("\t")[2] == "found parcel"
@@ -627,17 +628,17 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     lines = (tmp_path / "h.csv").read_text().splitlines()
     assert lines[0] == "query,rank,score,id,subject,number,team"
     assert [line.split(",")[-3:] for line in lines[1:]] == [["found parcel", "7", "post"], ["app closes", "9", "web"]]
-    assert "nothing is written as .xlsx" in refused("search", path, "app", "-o", tmp_path / "h.xlsx")
+    assert_names(failure("search", path, "app", "-o", tmp_path / "h.xlsx"), "written", ".xlsx")
     done = gramvec_command("search", path, "app", "-o", tmp_path / "h.csv", "--format", "csv")
-    assert done.returncode == 2 and b"the ending of --output says its form" in done.stderr
-    assert "is a table, and --file has a query a line" in refused("search", path, "--file", source)
+    assert done.returncode == 2 and b"--output" in done.stderr
+    assert_names(failure("search", path, "--file", source), "table", "--file")
     more.write_text("id,subject\nx,found parcel\n")
     options = ("--column", "subject", "-m", MODEL)
     assert gramvec_command("index", "build", more, "-o", tmp_path / "more.index", *options).returncode == 0
     done = gramvec_command("search", tmp_path / "more.index", "found", "--format", "csv")
     assert done.stdout.splitlines()[0] == b"query,rank,score,id,subject,record_id"
-    refusal = refused("search", tmp_path / "more.index", "found", "--where", "id=x")
-    assert "cannot be narrowed by id; name columns with --filter when it is built" in refusal
+    refusal = failure("search", tmp_path / "more.index", "found", "--where", "id=x")
+    assert_names(refusal, "narrowed by id", "--filter")
 
 
 def test_columns_may_be_members_of_members(tmp_path: Path) -> None:
@@ -664,19 +665,19 @@ TITLES = ["lost parcel", "app closes"]
 def test_what_is_no_index_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file.index"
     file.write_bytes(bytes(9_000))
-    assert "an index is a folder" in refused("search", file, "x")
-    assert "an index is a folder" in refused(
+    assert "is a file" in failure("search", file, "x")
+    assert "is a file" in failure(
         "index", "build", ROOT / "README.md", "-o", file, "-m", MODEL, "--input-format", "txt"
     )
-    assert "not an index" in refused("search", tmp_path, "x")
+    assert "not an index" in failure("search", tmp_path, "x")
 
 
 def test_ids_that_are_there_twice_are_found_across_blocks(tmp_path: Path, small: gramvec.Embedder) -> None:
     rows = [{"key": str(at % 5_000), "text": f"row {at}"} for at in range(5_001)]
-    with pytest.raises(InputError, match="two rows have the id 0"):
+    with refused(InputError, "two", "id 0"):
         gramvec.Index.build(tmp_path / "x", rows, model=small, id_column="key")
     assert not (tmp_path / "x").exists()
     seen = build.SeenIds(None, 0)
     seen.add([str(at) for at in range(200_000)])
-    with pytest.raises(InputError, match="two rows have the id 17"):
+    with refused(InputError, "two", "id 17"):
         seen.add(["200000", "17"])

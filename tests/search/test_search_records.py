@@ -45,14 +45,14 @@ def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["a", float("nan")], r"record 1 is missing \(nan\); leave it out"),
-        (["a", None], r"record 1 is missing \(None\)"),
-        (["a", 3], "record 1 is of type int; give a text or a dict"),
-        ([{"text": object()}], "record 0 has no form in JSON"),
-        (["a", {"title": "b"}], "record 1 has no 'text'; it has title: name the column of the texts"),
-        ([{"text": None}], r"record 0: 'text' is missing \(None\); leave the record out, or give ''"),
-        ({"a", "b"}, "a set, which has no order"),
-        (3, "an iterable of str, got int"),
+        (["a", float("nan")], r"record 1 .*missing \(nan\)"),
+        (["a", None], r"record 1 .*missing \(None\)"),
+        (["a", 3], r"record 1 .*int"),
+        ([{"text": object()}], r"record 0 .*JSON"),
+        (["a", {"title": "b"}], r"record 1 .*'text'.*title"),
+        ([{"text": None}], r"record 0.*'text'.*missing \(None\)"),
+        ({"a", "b"}, r"\bset\b"),
+        (3, r"iterable.*int"),
     ],
 )
 def test_what_is_no_record_is_named_and_nothing_is_written(

@@ -13,6 +13,7 @@ import pytest
 
 from bulk_support import MODEL, gramvec_command
 from conftest import MODELS
+from errors_support import assert_names, refused
 from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
@@ -50,28 +51,26 @@ def test_a_form_is_what_the_ending_says_or_a_refusal() -> None:
     assert form_to_write(Path("a.xlsx"), TABLE_FORMS, "tsv") == "tsv"
     assert form_to_write(None, TABLE_FORMS) == form_to_write(Path("-"), TABLE_FORMS) == "csv"
     assert form_to_write(Path("/dev/null"), TABLE_FORMS, default="jsonl") == "jsonl"
-    for name, said in {"a.xlsx": "nothing is written as .xlsx", "a": "no ending", "a.csv.gz": "as .gz"}.items():
-        with pytest.raises(
-            InputError, match=f"{name}: .*{said}.*one of .csv, .tsv, .jsonl, .parquet, or give --format"
-        ):
+    for name, wrong in {"a.xlsx": ".xlsx", "a": "ending", "a.csv.gz": ".gz"}.items():
+        with refused(InputError, name, wrong, ".csv, .tsv, .jsonl, .parquet", "--format"):
             form_to_write(Path(name), TABLE_FORMS)
-    with pytest.raises(InputError, match="--format parquet needs --output FILE"):
+    with refused(InputError, "--format parquet", "--output FILE"):
         form_to_write(None, TABLE_FORMS, "parquet")
 
 
 def test_only_what_gramvec_wrote_is_replaced_unasked(tmp_path: Path) -> None:
     own, other = written(tmp_path / "own"), made(tmp_path / "other")
     check_outputs(own, tmp_path / "nothing", made(tmp_path / "empty", ""))
-    with pytest.raises(InputError, match=r"other: exists, and gramvec did not write it.*--overwrite"):
+    with refused(InputError, "other", "did not write", "--overwrite"):
         check_outputs(other)
     check_outputs(other, overwrite=True)
     (tmp_path / "link").symlink_to(other)
-    with pytest.raises(InputError, match="link: exists, and gramvec did not write it"):
+    with refused(InputError, "link", "did not write"):
         check_outputs(tmp_path / "link")
     with own.open("a") as file:  # labels that somebody added, say
         file.write("by hand\n")
     assert mark_of(own) is None
-    with pytest.raises(InputError, match="or it was changed since"):
+    with refused(InputError, "changed"):
         check_outputs(own)
 
 
@@ -80,15 +79,15 @@ def test_an_output_is_no_input_no_model_and_not_two_outputs(tmp_path: Path) -> N
     (tmp_path / "hard").hardlink_to(source)
     for output in (source, tmp_path / "hard", tmp_path / "x" / ".." / "in"):
         (tmp_path / "x").mkdir(exist_ok=True)
-        with pytest.raises(InputError, match="read by this command|which is read"):
+        with pytest.raises(InputError, match="read"):
             check_outputs(output, inputs=[source], overwrite=True)
-    with pytest.raises(InputError, match=r"would replace .*\.out\.partial, which is read"):
+    with refused(InputError, ".out.partial", "read"):
         check_outputs(tmp_path / "out", inputs=[written(partial_of(tmp_path / "out"))])
     with pytest.raises(InputError, match="two outputs"):
         check_outputs(tmp_path / "a", tmp_path / "a")
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "manifest.json").write_bytes((MODELS / "sif" / "manifest.json").read_bytes())
-    with pytest.raises(InputError, match="in the folder of a model"):
+    with refused(InputError, "folder of a model"):
         check_outputs(tmp_path / "model" / "out.npy")
     (tmp_path / "app").mkdir()
     made(tmp_path / "app" / "manifest.json", '{"name": "a web app"}')
@@ -119,7 +118,7 @@ def test_rows_in_every_form(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "a.parquet").to_pylist() == ROWS
     write_table(tmp_path / "none.parquet", "parquet", names, [])
     assert pq.read_table(tmp_path / "none.parquet").column_names == names
-    with pytest.raises(InputError, match="column 'id': its values have no common type"):
+    with refused(InputError, "column 'id'", "type"):
         write_table(tmp_path / "b.parquet", "parquet", ["id"], [{"id": 1}, {"id": "x"}])
     assert not (tmp_path / "b.parquet").exists()
 
@@ -140,10 +139,10 @@ def test_every_command_keeps_what_it_reads_and_what_it_did_not_write(tmp_path: P
             before = output.read_bytes()
             done = gramvec_command(*command, "-o", output, *(() if command[1] == "fit" else FORM.get(command[0], ())))
             assert done.returncode == 1, (command, done)
-            assert b"is read by this command" in done.stderr or b"gramvec did not write it" in done.stderr
+            assert b"read by" in done.stderr or b"did not write" in done.stderr
             assert output.read_bytes() == before
     done = gramvec_command("dedupe", texts, "--keep", texts)
-    assert b"is read by this command" in done.stderr
+    assert b"read by" in done.stderr
     done = gramvec_command("match", table, table, "--on", "name", "--review", table)
     assert done.returncode == 1
 
@@ -166,7 +165,8 @@ def test_a_list_of_duplicates_has_the_form_of_its_ending(tmp_path: Path) -> None
             assert list(csv.reader(file)) == table
     gramvec_command("dedupe", texts, "-o", tmp_path / "list.jsonl")
     assert json.loads((tmp_path / "list.jsonl").read_text())["lines"] == [1, 3]
-    assert b"nothing is written as .xlsx" in gramvec_command("dedupe", texts, "-o", tmp_path / "list.xlsx").stderr
+    done = gramvec_command("dedupe", texts, "-o", tmp_path / "list.xlsx")
+    assert_names(done.stderr.decode(), "written", ".xlsx", ".csv, .tsv")
 
 
 # What else has --output: a file of another kind, a folder, and what the page writes at its end.
@@ -254,7 +254,7 @@ def test_every_command_that_makes_a_table_writes_every_form(command: str, tables
         assert found["parquet"] == found["csv"]
     done = gramvec_command(*command.split(), *arguments, "-o", tmp_path / "out.html")
     assert done.returncode == 1
-    assert b"nothing is written as .html" in done.stderr
+    assert b".html" in done.stderr
 
 
 @pytest.mark.slow
@@ -273,11 +273,11 @@ def test_resume_of_a_finished_output_says_so_and_a_stopped_run_is_mentioned(tmp_
     stage._checkpoint()
     stage.close()
     done = gramvec_command(*command)
-    assert b"t.npy: began anew; the first 7 rows of a stopped run, which --resume continues" in done.stderr
+    assert_names(done.stderr.decode(), "first 7 rows", "--resume")
 
 
 def test_a_library_call_does_not_replace_its_input(tmp_path: Path, small: Embedder) -> None:
     texts = made(tmp_path / "t.jsonl", '{"text": "a"}\n')
-    with pytest.raises(InputError, match="is read by this command"):
+    with refused(InputError, "read by"):
         embed_file(small, Files(texts, texts))
     assert texts.read_text() == '{"text": "a"}\n'

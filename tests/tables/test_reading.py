@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bulk_support import MODEL, gramvec_command
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.columns import read_columns
 from gramvec.tables.batches import Block, ColumnNames
@@ -78,7 +79,7 @@ def test_names_that_are_empty_or_twice_stop_only_who_asks_for_them(tmp_path: Pat
         with pytest.raises(InputError) as raised:
             read_columns(path, [name])
         assert said in str(raised.value)
-    with pytest.raises(InputError, match=r"names the column color 2 times"):
+    with refused(InputError, "column color", "2"):
         blocks(path, "color")
 
 
@@ -110,7 +111,7 @@ def test_what_spreadsheets_write_is_read(data: bytes, options: dict[str, Any], t
 def test_quoted_tsv_is_read_or_named(tmp_path: Path) -> None:
     assert texts(file(tmp_path, "a.tsv", '"id"\t"text"\n1\t"a ""b""\tc"\n')) == ['a "b"\tc']
     assert texts(file(tmp_path, "a.tsv", 'id\ttext\n1\t"a" b\n')) == ['"a" b']
-    with pytest.raises(InputError, match="3 fields, the header has 2; if its fields are in quotes, give --input"):
+    with refused(InputError, "3 fields", "2", "--input"):
         texts(file(tmp_path, "a.tsv", 'id\ttext\n1\t"a\tb"\n'))
 
 
@@ -139,7 +140,7 @@ def test_bytes_that_are_no_text_here_are_named_for_what_they_are(tmp_path: Path)
 
 
 def test_an_ending_that_no_reader_has_is_a_sentence() -> None:
-    with pytest.raises(InputError, match=r"x\.docx: nothing is read as \.docx; rename it .*\(\.txt, .*--as txt"):
+    with refused(InputError, "x.docx", ".docx", ".txt", "--as txt"):
         form_of(Path("x.docx"), "--as")
     for name, form in {
         "x": "txt",
@@ -184,7 +185,7 @@ def test_a_json_array_is_rows(tmp_path: Path) -> None:
     assert texts(file(tmp_path, "b.json", '{"text": "a"}\n{"text": "b"}\n')) == ["a", "b"]
     assert texts(file(tmp_path, "c.json", "[]")) == texts(file(tmp_path, "d.json", "")) == []
     big = '[{"text": "' + "x" * (17 << 20) + '"}]'
-    with pytest.raises(InputError, match="row 1: longer than 16 MiB; split it"):
+    with refused(InputError, "row 1", "16 MiB"):
         texts(file(tmp_path, "e.json", big))
 
 
@@ -192,13 +193,13 @@ def test_a_path_with_dots_leads_into_objects_and_structs(tmp_path: Path) -> None
     path = file(tmp_path, "a.jsonl", '{"doc": {"title": "x"}, "a.b": "y"}\n{"doc": {}, "a.b": "z"}\n')
     found = read_columns(path, ["doc.title", "a.b"])
     assert found.values == {"doc.title": ["x", ""], "a.b": ["y", "z"]}
-    with pytest.raises(InputError, match=r"has no column 'doc\.name'; it has doc, a\.b"):
+    with refused(InputError, "'doc.name'", "doc, a.b"):
         read_columns(path, ["doc.name"])
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     records = [{"title": "x", "n": 1}, {"title": None, "n": 2}, None]
     pq.write_table(pa.table({"doc": records, "a.b": ["y", "z", ""]}), tmp_path / "a.parquet")
     assert texts(tmp_path / "a.parquet", "doc.title") == ["x", "", ""]
-    with pytest.raises(InputError, match=r"has no column 'doc\.name'; it has doc, a\.b"):
+    with refused(InputError, "'doc.name'", "doc, a.b"):
         texts(tmp_path / "a.parquet", "doc.name")
     (block,) = blocks(tmp_path / "a.parquet", "doc.title")
     assert (block.texts, block.bad.keys()) == (["x", "", ""], {1, 2})
@@ -206,7 +207,7 @@ def test_a_path_with_dots_leads_into_objects_and_structs(tmp_path: Path) -> None
 
 def test_columns_are_shown_in_the_order_of_the_file_and_in_their_own_letters(tmp_path: Path) -> None:
     for name, data in {"a.csv": "größe,id,名\n1,2,3\n", "a.jsonl": '{"größe": 1, "id": 2, "名": 3}\n'}.items():
-        with pytest.raises(InputError, match="it has größe, id, 名: choose one with --column"):
+        with refused(InputError, "größe, id, 名", "--column"):
             read_columns(file(tmp_path, name, data), ["text"])
 
 
@@ -224,9 +225,9 @@ def test_a_spreadsheet_is_rows(form: str, tmp_path: Path) -> None:
     assert found.bad.notes == ["the header has no name for column 3; called here column_3"]
     assert texts(path, "a", format=FileFormat(form_of(path), sheet="two")) == ["b"]
     assert texts(path, "a", format=FileFormat(form_of(path), sheet="none")) == []
-    with pytest.raises(InputError, match=f"a.{form}: has no sheet three; it has one, two, none: choose"):
+    with refused(InputError, f"a.{form}", "sheet three", "one, two, none"):
         texts(path, format=FileFormat(form_of(path), sheet="three"))
-    with pytest.raises(InputError, match="has no column 'title'; it has id, text"):
+    with refused(InputError, "'title'", "id, text"):
         texts(path, "title")
     done = gramvec_command("embed", path, "--model", MODEL, "--dimensions", "1")
     records = [json.loads(line) for line in done.stdout.splitlines()]
@@ -249,8 +250,8 @@ def test_a_hostile_spreadsheet_takes_neither_memory_nor_time(tmp_path: Path) -> 
     far = parts[part].replace(b'r="A2"', b'r="XFD1048576"')
     bomb = parts[part].replace(b"cheap flights", b"x" * (1 << 30))
     for path in (changed("far.xlsx", far), changed("bomb.xlsx", bomb)):
-        with pytest.raises(InputError, match="more than 2 GiB of memory|cannot be read|is damaged"):
+        with pytest.raises(InputError, match="2 GiB|cannot be read|damaged"):
             texts(path)
     for data in (b"", b"no zip", whole.read_bytes()[:-30]):
-        with pytest.raises(InputError, match="cannot be read|is damaged"):
+        with pytest.raises(InputError, match="cannot be read|damaged"):
             texts(file(tmp_path, "b.xlsx", data))

@@ -16,6 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bulk_support import gramvec_command
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.account import Account
 from gramvec.jobs.bad_rows import BadRows
@@ -49,19 +50,19 @@ def test_a_delimiter_may_be_said(tmp_path: Path) -> None:
     tabs = file(tmp_path, "b.csv", "text\tb\nx\ty\n")
     assert read_columns(tabs, ["b"], format=FileFormat("csv", "tab")).values == {"b": ["y"]}
     for wrong in ("", "ab", '"', "\n", "ü"):
-        with pytest.raises(InputError, match="must be one ASCII character"):
+        with refused(InputError, "one ASCII character"):
             FileFormat("csv", wrong)
 
 
 def test_latin_1_is_named_and_read_when_said(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "text,b\ncafé,1\n".encode("cp1252"))
-    with pytest.raises(InputError, match=r"a\.csv: line 2: not UTF-8 .* Latin-1 \('café,1'\): give --encoding cp1252"):
+    with refused(InputError, "a.csv", "line 2", "not UTF-8", "Latin-1 ('café,1')", "--encoding cp1252"):
         read_columns(path, ["text"])
     assert read_columns(path, ["text"], format=FileFormat("csv", None, "latin-1")).values == {"text": ["café"]}
     lines = file(tmp_path, "a.jsonl", '{"text": "café"}\n'.encode("latin-1"))
     assert read_columns(lines, ["text"], format=FileFormat("jsonl", None, "cp1252")).values == {"text": ["café"]}
     for wrong in ("utf-32", "klingon", "utf-7", "rot13", "hex", "x\0"):
-        with pytest.raises(InputError, match="unknown or not a superset of ASCII"):
+        with refused(InputError, "unknown", "ASCII"):
             FileFormat("csv", None, wrong)
 
 
@@ -91,9 +92,7 @@ def test_a_marked_file_that_is_not_utf_8_gets_no_advice_that_does_not_help(
 ) -> None:
     lines = '{"text": "a"}\n{"text": "\xe9"}' if "json" in name else "text\n\xe9"
     path = file(tmp_path, name, b"\xef\xbb\xbf" + lines.encode("latin-1"))
-    with pytest.raises(
-        InputError, match=r"line 2: not UTF-8 .*byte order mark; convert the file; --on-error skip [^;]*$"
-    ):
+    with pytest.raises(InputError, match="line 2: not UTF-8 .*byte order mark.*--on-error skip [^;]*$"):
         read_columns(path, ["text"], format=FileFormat(form_of(path), None, encoding))
 
 
@@ -102,7 +101,7 @@ def test_the_command_takes_delimiter_and_encoding(tmp_path: Path) -> None:
     done = gramvec_command("embed", path, "--encoding", "cp1252", "--delimiter", ";", "--dimensions", "2")
     assert json.loads(done.stdout)["text"] == "café", done.stderr
     done = gramvec_command("embed", path, "--encoding", "utf-32")
-    assert done.stderr.startswith(b"Error: encoding: utf-32 is unknown or not a superset"), done.stderr
+    assert done.stderr.startswith(b"Error: encoding: utf-32"), done.stderr
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ def test_columns_by_name_or_by_place(name: str, data: str, values: dict[str, lis
 
 def test_a_missing_column_is_named_with_its_option(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "a,b\n1,2\n")
-    with pytest.raises(InputError, match=r"a\.csv: has no column 'c'; it has a, b: choose one with --on"):
+    with refused(InputError, "a.csv", "'c'", "a, b", "--on"):
         read_columns(path, ["a", "c"], options={"c": "--on"})
     assert read_columns(path, ["a"], optional=["c"]).values == {"a": ["1"], "c": [""]}
     lines = file(tmp_path, "a.jsonl", '{"a": 1}\n{"b": 2}\n')
@@ -129,14 +128,14 @@ def test_a_missing_column_is_named_with_its_option(tmp_path: Path) -> None:
 
 def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", b"a,b\n1,2\n3\n\xff,5\n,7\n8,9\n")
-    with pytest.raises(InputError, match="line 3: 1 fields, the header has 2"):
+    with refused(InputError, "line 3", "1 fields", "2"):
         read_columns(path, ["a"])
     table = read_columns(path, ["a"], on_error="skip", filled=True)
     assert (table.values, table.numbers) == ({"a": ["1", "8"]}, [2, 6])
     assert [number for number, _ in table.bad.reasons] == [3, 4, 5]
     with TableRows(path) as rows:
         assert [one.number for one in rows if one.why is None] == [2, 5, 6]
-    with pytest.raises(InputError, match="has more than 1 rows"):
+    with refused(InputError, "more than 1 rows"):
         read_columns(path, ["a"], on_error="skip", most=1)
 
 
@@ -211,7 +210,7 @@ def test_a_deep_line_is_skipped(tmp_path: Path) -> None:
     for output in ("o.jsonl", "o.npy"):
         done = gramvec_command("embed", path, "-o", tmp_path / output, "--on-error", "skip")
         assert done.returncode == 0, done.stderr
-        assert b"line 2: nested deeper than 32 levels" in done.stderr
+        assert_names(done.stderr.decode(), "line 2", "deeper", "32 levels")
 
 
 def test_parquet_that_is_not_utf_8_or_damaged(tmp_path: Path) -> None:
@@ -219,7 +218,7 @@ def test_parquet_that_is_not_utf_8_or_damaged(tmp_path: Path) -> None:
     offsets = pa.py_buffer(struct.pack("<4i", 0, 2, 4, 6))
     wrong = pa.Array.from_buffers(pa.utf8(), 3, [None, offsets, pa.py_buffer(b"ab\xff\xfecd")])
     pq.write_table(pa.table({"text": ["x", "y", "z"], "n": wrong}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"a\.parquet: row 2: column 'n' is not UTF-8"):
+    with refused(InputError, "a.parquet", "row 2", "'n'", "UTF-8"):
         read_columns(tmp_path / "a.parquet", ["text"])
     for output in ("o.jsonl", "o.parquet", "o.npy"):
         done = gramvec_command("embed", tmp_path / "a.parquet", "-o", tmp_path / output, "--on-error", "skip")
@@ -231,13 +230,13 @@ def test_parquet_that_is_not_utf_8_or_damaged(tmp_path: Path) -> None:
     for _ in range(40):
         deep = pa.ListArray.from_arrays([0, len(deep)], deep)
     pq.write_table(pa.table({"text": ["x"], "deep": deep}), tmp_path / "deep.parquet")
-    with pytest.raises(InputError, match="nested deeper than 32"):
+    with refused(InputError, "deeper", "32"):
         read_columns(tmp_path / "deep.parquet", ["text"])
     pq.write_table(pa.table({"text": [str(one) for one in range(5_000)]}), tmp_path / "b.parquet", compression="none")
     data = bytearray((tmp_path / "b.parquet").read_bytes())
     data[4:40] = bytes(36)  # the first page's header
     (tmp_path / "b.parquet").write_bytes(data)
-    with pytest.raises(InputError, match=r"b\.parquet: row group 1 of 1 is damaged"):
+    with refused(InputError, "b.parquet", "row group 1 of 1", "damaged"):
         read_columns(tmp_path / "b.parquet", ["text"])
 
 
@@ -259,17 +258,17 @@ def test_planted_files_are_not_written_through(kind: str, tmp_path: Path) -> Non
         path.rmdir() if kind == "folder" else path.unlink()
 
     plant(partial_of(output))
-    with pytest.raises(InputError, match=r"\.out\.partial: is a link or not a regular file; remove it"):
+    with refused(InputError, ".out.partial", "link"):
         open_stage(output, None, Account(), resume=False)
     remove(partial_of(output))
     for name in (journal_of(output), new_of(journal_of(output)), new_of(output)):
         plant(name)
-        with pytest.raises(InputError, match=f"{name.name}: is a link or not a regular file; remove it"):
+        with refused(InputError, name.name, "link"):
             open_stage(output, {}, Account(), resume=name == journal_of(output))
         if name != new_of(output):
             remove(name)
     for check in (lambda: whole(output).__enter__(), lambda: check_outputs(output)):
-        with pytest.raises(InputError, match=r"\.out\.new: is a link or not a regular file; remove it"):
+        with refused(InputError, ".out.new", "link"):
             check()
     assert not output.exists()
     assert victim.read_bytes() == b"precious"
@@ -280,7 +279,7 @@ def test_a_file_is_written_by_one_and_takes_the_place_of_files_only(tmp_path: Pa
     new_of(output).write_bytes(b"left by a run that was killed, and longer")
     with whole(output) as stage:
         stage.write(b"good")
-        with pytest.raises(InputError, match="another run is writing it"), whole(output):
+        with refused(InputError, "another run"), whole(output):
             pass
     assert output.read_bytes() == b"good"
     assert not new_of(output).exists()
@@ -351,5 +350,5 @@ def test_a_checkpoint_of_bad_rows_stays_as_it_is() -> None:
 def test_a_forged_journal_is_refused(forged: Any, tmp_path: Path) -> None:
     text = json.dumps(JOURNAL | forged if forged else forged)
     journal_of(tmp_path / "out").write_text(text)
-    with pytest.raises(InputError, match="damaged; start again without --resume"):
+    with refused(InputError, "damaged", "--resume"):
         open_stage(tmp_path / "out", {}, Account(), resume=True)
