@@ -13,6 +13,7 @@ import pytest
 import gramvec
 from attacks.craft import manifest
 from conftest import MODELS, SHIPPED
+from errors_support import refused
 from gramvec import native
 from gramvec.bundle.bundle import copy_bundle, open_bundle, stage_folder
 from gramvec.bundle.manifest import VOCABULARY, Manifest
@@ -162,7 +163,7 @@ def test_links_are_followed_to_where_a_cache_keeps_its_files(
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     # And what they lead to is held to the digests as ever.
     flip_byte("vocabulary.safetensors")(cached)
-    with pytest.raises(BundleError, match=r"vocabulary\.safetensors: its SHA-256 is not the manifest's"):
+    with refused(BundleError, "vocabulary.safetensors", "SHA-256"):
         open_bundle(cached)
 
 
@@ -222,7 +223,7 @@ def test_a_file_that_grows_or_shrinks_once_it_was_measured(
         assert len(bundle.weights.data) == sizes["model.onnx.data"]
         assert all(file.stat().st_size == sizes[file.name] + 4_096 for file in bundle_copy.iterdir())
     else:
-        with pytest.raises(BundleError, match=r"vocabulary\.safetensors: its SHA-256 is not the manifest's"):
+        with refused(BundleError, "vocabulary.safetensors", "SHA-256"):
             open_bundle(bundle_copy)
 
 
@@ -230,9 +231,9 @@ def test_finding_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     assert find_bundle("charagram-phrase").resolve() == MODELS / "charagram-phrase"
     assert find_bundle(MODELS / "charagram-phrase") == MODELS / "charagram-phrase"
-    with pytest.raises(BundleError, match="no model 'nonesuch'.*charagram-phrase"):
+    with refused(BundleError, "'nonesuch'", "charagram-phrase"):
         find_bundle("nonesuch")
-    with pytest.raises(BundleError, match=r"manifest\.json: missing"):
+    with refused(BundleError, "manifest.json", "missing"):
         find_bundle(tmp_path)
     with pytest.raises(BundleError, match="no model"):
         find_bundle("../charagram-phrase")
@@ -262,7 +263,7 @@ def test_without_any_model_one_sentence_says_where_they_are_looked_for(
     with pytest.raises(BundleError) as caught:
         find_bundle("gramvec-en")
     said = str(caught.value)
-    assert "installed without a model" in said
+    assert "without a model" in said
     assert "./models" in said
     assert "GRAMVEC_MODELS" in said
     assert "\n" not in said
@@ -286,18 +287,18 @@ def test_a_staged_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_folder_is_replaced_only_if_all_of_it_is_one_model(tmp_path: Path) -> None:
     folder = tmp_path / "it"
     copy_bundle("sif", folder)
-    with pytest.raises(InputError, match="holds a model already; choose another folder or pass --overwrite"):
+    with refused(InputError, "holds a model", "--overwrite"):
         copy_bundle("sif", folder)
     copy_bundle("sif", folder, overwrite=True)
     (folder / "notes").mkdir()
     (folder / "notes" / "mine.txt").write_text("precious")
-    with pytest.raises(InputError, match=r"holds notes/mine\.txt, which a model would take the place of"):
+    with refused(InputError, "notes/mine.txt"):
         copy_bundle("sif", folder, overwrite=True)
     assert (folder / "notes" / "mine.txt").read_text() == "precious"
     app = tmp_path / "app"
     app.mkdir()
     (app / "manifest.json").write_text('{"name": "a web app"}')
     for write in (lambda: copy_bundle("sif", app, overwrite=True), lambda: stage_folder(app).__enter__()):
-        with pytest.raises(InputError, match=r"holds manifest\.json, which a model would take the place of"):
+        with refused(InputError, "manifest.json"):
             write()
     assert (app / "manifest.json").read_text() == '{"name": "a web app"}'

@@ -14,6 +14,7 @@ import yaml
 
 import gramvec
 from conftest import MODELS
+from errors_support import assert_names
 from gramvec.bundle.bundle import open_bundle
 from http_support import PATIENCE
 from hub_support import READER, WRITER, StandIn
@@ -121,18 +122,18 @@ def test_a_second_push_is_another_commit_and_a_pull_replaces_where_it_is_told(sh
     *_, second = shell.done("push", MODELS / "paragram-phrase", NAME)
     assert first != second
     shell.done("pull", f"{NAME}@{first}", "here")
-    assert "holds a model already; choose another folder or pass --overwrite" in shell.refused("pull", NAME, "here")
+    assert_names(shell.refused("pull", NAME, "here"), "holds a model", "--overwrite")
     assert shell.done("pull", NAME, "here", "--overwrite")[0] == "paragram-phrase"
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").write_text("mine")
-    assert "which a model would take the place of" in shell.refused("pull", NAME, "full", "--overwrite")
+    assert_names(shell.refused("pull", NAME, "full", "--overwrite"), "full", "another folder")
     assert (tmp_path / "full" / "letter").read_text() == "mine"
     assert "is a file" in shell.refused("pull", NAME, "full/letter")
 
 
 def test_another_bundle_than_the_one_that_is_wanted_is_not_downloaded(shell: Shell, hub: StandIn) -> None:
     shell.done("push", SIF, NAME)
-    assert "not 0123456789ab; name its revision" in shell.refused("pull", NAME, "--digest", "0123456789ab")
+    assert_names(shell.refused("pull", NAME, "--digest", "0123456789ab"), "0123456789ab", "revision")
     assert hub.downloaded == ["manifest.json"]
     assert "first 12 to 64" in shell.refused("pull", NAME, "--digest", "0123")
 
@@ -140,12 +141,12 @@ def test_another_bundle_than_the_one_that_is_wanted_is_not_downloaded(shell: She
 @pytest.mark.parametrize(
     ("name", "change", "word"),
     [
-        ("vocabulary.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "SHA-256 is not the manifest's"),
+        ("vocabulary.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1]), "SHA-256"),
         ("README.md", lambda data: data + b"<script>", "README.md"),
         ("README.md", lambda data: b"---\n" + b"x" * 70_000 + data, "and may have"),
-        ("manifest.json", lambda _: b"{}", "not the manifest of a gramvec bundle"),
-        ("manifest.json", lambda _: None, "neither a gramvec model nor a static one"),
-        ("model.onnx", lambda _: None, "model.onnx is not there; pull another revision"),
+        ("manifest.json", lambda _: b"{}", "manifest"),
+        ("manifest.json", lambda _: None, "gramvec model"),
+        ("model.onnx", lambda _: None, "model.onnx"),
         ("model.onnx", lambda data: data[:-1], "model.onnx has"),
         ("manifest.json", lambda data: data.replace(b'"vocabulary.safetensors"', b'"../v.bin"'), "manifest.json"),
     ],
@@ -175,11 +176,11 @@ def test_what_goes_wrong_is_one_sentence(hub: StandIn, tmp_path: Path) -> None:
     assert "does not know your token" in stranger.refused("push", SIF, NAME)
     assert "set HF_TOKEN" in nobody.refused("push", SIF, NAME)
     assert nobody.done("pull", NAME, "open")[0] == "sif"
-    assert "there is no model org/other on the hub, or not for you" in writer.refused("pull", "org/other")
+    assert "org/other" in writer.refused("pull", "org/other")
     assert "no such revision" in writer.refused("pull", f"{NAME}@{'f' * 40}", "x")
     for bad in ("a b", "a/b/c", ""):
-        assert "is no name of a repository" in writer.refused("pull", bad, "x")
-    assert "is no name of a repository" in writer.refused("push", SIF, "../x")
+        assert "repository" in writer.refused("pull", bad, "x")
+    assert "repository" in writer.refused("push", SIF, "../x")
     assert "no model 'nowhere'" in writer.refused("push", "nowhere", NAME)
     hub.failing = 418
     assert "the hub answered 418" in writer.refused("pull", NAME, "x")

@@ -17,6 +17,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
+from errors_support import refused
 from gramvec.errors import BundleError, GramvecError, ServiceError
 
 pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
@@ -117,8 +118,8 @@ def hasten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "SECONDS_A_BYTE", 1e-7)
 
 
-def refused(tmp_path: Path, kind: type[GramvecError], sentence: str) -> None:
-    with pytest.raises(kind, match=sentence) as caught:
+def refuse_pull(tmp_path: Path, kind: type[GramvecError], *names: str) -> None:
+    with refused(kind, *names) as caught:
         pull("org/sif", tmp_path / "models" / "sif")
     assert str(caught.value).isprintable() and "hf_secret" not in str(caught.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -141,41 +142,41 @@ def test_a_hub_without_end_is_left_at_the_deadline(
 ) -> None:
     hasten(monkeypatch)
     hub.answers[name] = answer
-    refused(tmp_path, ServiceError, "too slow")
+    refuse_pull(tmp_path, ServiceError, "too slow")
 
 
 @pytest.mark.parametrize(("name", "most"), [("api", 2 << 20), ("manifest.json", 8 << 20), ("model.onnx", 1 << 20)])
 def test_no_more_is_taken_than_was_announced(hub: type[Handler], tmp_path: Path, name: str, most: int) -> None:
     hub.answers[name] = lambda handler: handler.without_end(b" " * (1 << 16))
-    refused(tmp_path, ServiceError, "the hub sends over")
+    refuse_pull(tmp_path, ServiceError, "sends over")
     # What the sockets hold was sent, too.
     assert max(sent for path, sent in hub.sent.items() if name in path or name == "api") < most + (16 << 20)
 
 
 def test_a_length_beyond_what_may_be_is_refused_before_the_body(hub: type[Handler], tmp_path: Path) -> None:
     hub.answers["manifest.json"] = lambda handler: handler.begin({"content-length": str(3 << 30)})
-    refused(tmp_path, ServiceError, "the hub sends over")
+    refuse_pull(tmp_path, ServiceError, "sends over")
     hub.seen.clear()
     serve(hub, SIF, manifest=3 << 30)
-    refused(tmp_path, BundleError, "has 3221225472 bytes, and may have 0 to 8388608; pull another revision")
+    refuse_pull(tmp_path, BundleError, "3221225472", "8388608")
     assert len(hub.seen) == 1
 
 
 def test_a_file_of_another_size_than_was_announced_is_refused(hub: type[Handler], tmp_path: Path) -> None:
     hub.answers["model.onnx"] = lambda handler: handler.whole((SIF / "model.onnx").read_bytes() + b"x")
-    refused(tmp_path, ServiceError, "bytes of model.onnx, and has announced")
+    refuse_pull(tmp_path, ServiceError, "model.onnx", "announced")
 
 
 def test_a_compressed_answer_is_refused(hub: type[Handler], tmp_path: Path) -> None:
     bomb = gzip.compress(bytes(64 << 20))
     hub.answers["api"] = lambda handler: handler.whole(bomb, **{"content-encoding": "gzip"})
-    refused(tmp_path, ServiceError, "compressed answer, which was not asked for")
+    refuse_pull(tmp_path, ServiceError, "compressed")
 
 
 @pytest.mark.parametrize("sha", [None, 7, "../../evil", "A", "A" * 40])
 def test_a_commit_is_40_hexadecimal_digits(hub: type[Handler], tmp_path: Path, sha: object) -> None:
     hub.answers["api"] = lambda handler: handler.whole(json.dumps({"id": "org/sif", "sha": sha}).encode())
-    refused(tmp_path, ServiceError, "does not name a commit of org/sif")
+    refuse_pull(tmp_path, ServiceError, "commit", "org/sif")
     assert len(hub.seen) == 1
 
 
@@ -193,7 +194,7 @@ def test_a_commit_is_40_hexadecimal_digits(hub: type[Handler], tmp_path: Path, s
 )
 def test_an_answer_that_is_none_is_nonsense(hub: type[Handler], tmp_path: Path, answer: bytes) -> None:
     hub.answers["api"] = lambda handler: handler.whole(answer)
-    refused(tmp_path, ServiceError, "the hub sent nonsense about org/sif")
+    refuse_pull(tmp_path, ServiceError, "nonsense", "org/sif")
     assert len(hub.seen) == 1
 
 
@@ -204,12 +205,12 @@ def test_a_file_that_ends_early(hub: type[Handler], tmp_path: Path) -> None:
         handler.close_connection = True
 
     hub.answers["model.onnx"] = cut
-    refused(tmp_path, ServiceError, "cannot be reached")
+    refuse_pull(tmp_path, ServiceError, "cannot be reached")
 
 
 def test_redirects_end_and_take_no_token_to_another_host(hub: type[Handler], tmp_path: Path) -> None:
     hub.answers["api"] = lambda handler: handler.begin({"location": handler.path, "content-length": "0"}, 302)
-    refused(tmp_path, ServiceError, "cannot be reached")
+    refuse_pull(tmp_path, ServiceError, "cannot be reached")
     assert len(hub.seen) == download.MAX_REDIRECTS + 1
     hub.seen.clear()
     del hub.answers["api"]
@@ -229,7 +230,7 @@ def test_redirects_end_and_take_no_token_to_another_host(hub: type[Handler], tmp
 
 def test_a_push_that_is_answered_with_nonsense_is_one_sentence(hub: type[Handler]) -> None:
     hub.answers["api"] = lambda handler: handler.whole(b"\xff[[{")
-    with pytest.raises(ServiceError, match="the hub sent nonsense about org/sif"):
+    with refused(ServiceError, "nonsense", "org/sif"):
         push(str(SIF), "org/sif")
 
 
@@ -301,15 +302,15 @@ def test_a_static_model_of_another_library_is_pulled_and_imported(
         assert one.name == pulled.name == "mine"
         assert one.manifest.provenance["imported"]["from"] == f"org/sif@{COMMIT}"
     assert [one.name for one in (tmp_path / "models").iterdir()] == ["mine"]
-    with pytest.raises(BundleError, match="has no digest; name a commit"):
+    with refused(BundleError, "digest"):
         pull("org/sif", tmp_path / "models" / "more", digest="a" * 12)
 
 
 def test_what_is_no_static_model_is_refused_before_its_table_is_downloaded(hub: type[Handler], tmp_path: Path) -> None:
     source = write_model2vec(tmp_path / "source", model_type="bert")
     serve(hub, source)
-    refused(tmp_path / "there", BundleError, "a model of the type bert")
+    refuse_pull(tmp_path / "there", BundleError, "type bert")
     write_model2vec(tmp_path / "other")
     serve(hub, tmp_path / "other", model=17 * 2**30)
-    refused(tmp_path / "there", BundleError, "model.safetensors has 18253611008 bytes, and may have 1 to")
+    refuse_pull(tmp_path / "there", BundleError, "model.safetensors", "18253611008")
     assert not any("safetensors" in path for path, _ in hub.seen)

@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MODELS
+from errors_support import assert_names, refused
 from gramvec.classify.fit import SCALES, fit_head, logistic_regression
 from gramvec.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, scored
 from gramvec.classify.ngrams import NgramColumns
@@ -124,7 +125,7 @@ def test_scores_by_hand() -> None:
     answer = replace(several, threshold=0.9).answers(scores)[0]
     assert (answer.labels, answer.known) == (("label 0",), False)
     assert one.predict([], np.zeros((0, 2), np.float32)).shape == (0, 3)
-    with pytest.raises(InputError, match="vectors of 2 columns"):
+    with refused(InputError, "2 columns"):
         one.predict(["a"], np.zeros((1, 3), np.float32))
 
 
@@ -214,10 +215,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     found.save(tmp_path / "h")
     assert (tmp_path / "h").read_bytes() == first
     assert [path.name for path in tmp_path.iterdir()] == ["h"]
-    with pytest.raises(InputError, match=r"from another model \(m, digest abababababab\)"):
+    with refused(InputError, "m", "abababababab"):
         found.check_bundle("cd" * 32)
     found.check_bundle(DIGEST, 4)
-    with pytest.raises(InputError, match="takes vectors of 4 columns, its model has 5"):
+    with refused(InputError, "4 columns", "5"):
         found.check_bundle(DIGEST, 5)
 
 
@@ -225,7 +226,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"none": float("nan")}, "none"),
-        ({"thresholds": {"c": 0.5}}, "a threshold is of no label"),
+        ({"thresholds": {"c": 0.5}}, "threshold"),
         ({"labels": ("a", "", "b")}, "labels"),
         ({"intercepts": np.array([0, np.nan, 0], np.float32)}, "not finite"),
     ],
@@ -254,14 +255,14 @@ MANY = json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode()
         ({"unseen": 1e300}, {}, "unseen"),
         ({"several": 1}, {}, "several"),
         ({"thresholds": {"a": 2.0}}, {}, "thresholds"),
-        ({"thresholds": {"c": 0.5}}, {}, "a threshold is of no label"),
+        ({"thresholds": {"c": 0.5}}, {}, "threshold"),
         ({"unit": -0.1}, {}, "unit"),
         ({"unit": 1e5}, {}, "not finite, or too large"),
         ({"threshold": 1.5}, {}, "threshold"),
         ({"digest": "../../x"}, {}, "digest"),
         ({"code": "import os"}, {}, "code"),
         ({}, {"labels": b'["a"]'}, "labels"),
-        ({}, {"labels": b'["a", "a"]'}, "two of its labels are the same"),
+        ({}, {"labels": b'["a", "a"]'}, "same"),
         ({}, {"labels": b'["a", 1]'}, "labels"),
         ({}, {"labels": b'["a", ""]'}, "labels"),
         ({}, {"labels": b'["a", "b", "c"]'}, "not of the shape"),
@@ -373,7 +374,7 @@ def test_a_head_tells_what_it_is_worth() -> None:
     assert (strict.threshold, strict.thresholds) == (0.9, {})
     assert report.unknown > 0.2 and report.accuracy_known > report.accuracy
     assert report.lost == pytest.approx(1 - (1 - report.unknown) * report.accuracy_known / report.accuracy)
-    with pytest.raises(InputError, match="there is no label 'x'"):
+    with refused(InputError, "'x'"):
         fitted(vectors, labels, thresholds={"x": 0.5})
     assert fitted(vectors, labels, thresholds={"label 1": 0.99})[0].thresholds["label 1"] == 0.99
 
@@ -387,7 +388,7 @@ def test_two_labels_and_a_label_with_one_text() -> None:
     assert (report.texts, report.labels) == (2, 3)
     with pytest.raises(InputError, match="same label"):
         fitted(vectors, ["a"] * 4)
-    with pytest.raises(InputError, match="no label has two texts"):
+    with refused(InputError, "two texts"):
         fitted(vectors, list("abcd"))
 
 
@@ -488,10 +489,10 @@ def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("a.tsv", b"x\tcars\nbuy\n", "a.tsv: line 2: no 'text'"),
-        ("a.tsv", b"", "a.tsv: has no rows; write a label, a tab and a text"),
+        ("a.tsv", b"", "a.tsv"),
         ("a.jsonl", b'{"text": "cars"}\n', "a.jsonl: line 1: no 'label'"),
-        ("a.csv", b"text,klass\ncars,x\n", "has no column 'label'; it has text, klass: choose one with --label"),
-        ("a.tsv", b"x\tcars\ny\t" + b"q" * 70_000 + b"\n", "a.tsv: line 2: text 1 has 70000 characters"),
+        ("a.csv", b"text,klass\ncars,x\n", "'label'"),
+        ("a.tsv", b"x\tcars\ny\t" + b"q" * 70_000 + b"\n", "a.tsv: line 2"),
     ],
 )
 def test_bad_labeled_files_are_named(tmp_path: Path, name: str, text: bytes, said: str) -> None:
@@ -564,7 +565,7 @@ def test_a_column_that_is_there_is_not_taken_by_a_label(learned: Path, tmp_path:
     (tmp_path / "in.csv").write_text("label,text\nmine,where is my card\n")
     done = call("predict", learned, tmp_path / "in.csv")
     assert done.exit_code == 1
-    assert "has 'label' already; put something before the names of the new columns with --prefix" in done.output
+    assert_names(done.output, "'label'", "--prefix")
     done = call("predict", learned, tmp_path / "in.csv", "--prefix", "new_", "--format", "csv")
     assert done.stdout.splitlines()[0] == "label,text,new_label,new_score,new_known"
     assert done.stdout.splitlines()[1].startswith("mine,where is my card,card,0.")
@@ -574,23 +575,21 @@ def test_a_bad_line_stops_or_is_told(learned: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"where is my card\n\xff\n")
     done = call("predict", learned, tmp_path / "in.txt", "-o", tmp_path / "out.tsv")
     assert done.exit_code == 1
-    assert "line 2: not UTF-8" in done.output
+    assert "line 2" in done.output
     assert not (tmp_path / "out.tsv").exists()
     done = call("predict", learned, tmp_path / "in.txt", "-o", tmp_path / "out.tsv", "--on-error", "skip")
     assert done.exit_code == 0
-    assert "line 2: not UTF-8" in done.output
+    assert "line 2" in done.output
     assert (tmp_path / "out.tsv").read_text().splitlines()[2] == "\t\t\t"
 
 
 def test_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
     done = call("predict", learned, "-m", MODELS / "sif", given=b"x\n")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "the head was learned from another model (charagram-phrase" in done.stderr
+    assert "charagram-phrase" in done.stderr
     done = call("fit", learned, "-o", tmp_path / "no" / "h")
     assert "there is no folder" in done.output
-    assert call("predict", MODELS / "sif" / "manifest.json", given=b"x\n").output.endswith(
-        "learn the head again, or fetch it again\n"
-    )
+    assert call("predict", MODELS / "sif" / "manifest.json", given=b"x\n").output.endswith("fetch it again\n")
 
 
 def test_applying_a_head_imports_no_scikit_learn(learned: Path) -> None:
@@ -616,5 +615,5 @@ def test_a_head_takes_a_column_of_any_library_and_names_what_is_no_text() -> Non
     for wrong, said in (([1, "y"], "text 0 is of type int; give str"), (["x", None], "text 1 is missing")):
         with pytest.raises(InputError, match=said):
             own.predict(wrong, vectors)
-    with pytest.raises(InputError, match="1 texts and 2 vectors"):
+    with refused(InputError, "1 texts", "2 vectors"):
         own.predict(["x"], vectors)

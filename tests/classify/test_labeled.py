@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import MODELS
+from errors_support import refused
 from gramvec.classify.head import Head
 from gramvec.classify.labeled import LabeledTexts, read_labeled
 from gramvec.cli import cli
@@ -51,9 +52,9 @@ def test_lines_of_fasttext_with_one_label(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.txt", "__label__a red\nblue\n", r"a.txt: line 2: no word with __label__"),
+        ("a.txt", "__label__a red\nblue\n", r"a\.txt: line 2: .*__label__"),
         ("a.txt", "__label__a\n", r"a.txt: line 1: no text"),
-        ("a.tsv", "a|b\tx\na\ty\n|\tz\n", r"a.tsv: line 3: has no label"),
+        ("a.tsv", "a|b\tx\na\ty\n|\tz\n", r"a\.tsv: line 3: .*label"),
         ("a.jsonl", '{"text":"x","label":["a","b"]}\n{"text":"y","label":[]}\n', r"a.jsonl: line 2: "),
     ],
 )
@@ -63,9 +64,9 @@ def test_a_row_without_a_label_or_a_text_is_named(tmp_path: Path, name: str, con
 
 
 def test_one_label_is_asked_for_where_there_are_lists(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a row has a list of labels; leave out --one-label"):
+    with refused(InputError, "--one-label"):
         read(tmp_path / "a.jsonl", '{"text":"x","label":["a","b"]}\n{"text":"y","label":"a"}\n', several=False)
-    with pytest.raises(InputError, match="line 1: several labels; leave out --one-label"):
+    with refused(InputError, "line 1", "--one-label"):
         read(tmp_path / "a.txt", "__label__a __label__b x\n", several=False)
 
 

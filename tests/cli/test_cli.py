@@ -13,15 +13,9 @@ import pytest
 import gramvec
 from attacks.craft import manifest
 from bulk_support import gramvec_command as run
+from errors_support import assert_failed
 
 pytestmark = pytest.mark.slow
-
-
-def refused(done: subprocess.CompletedProcess[bytes], code: int) -> str:
-    assert done.returncode == code, done
-    assert done.stdout == b""
-    assert b"Traceback" not in done.stderr
-    return done.stderr.decode()
 
 
 def test_embed_from_stdin_to_jsonl(embedder: gramvec.Embedder) -> None:
@@ -56,9 +50,9 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
     out = tmp_path / "out.npy"
     out.write_bytes(b"old")
     write = ["embed", "-o", str(out), "--overwrite"]
-    assert "line 3: not UTF-8" in refused(run(*write, stdin=b"a\nb\n\xff\n"), 1)
+    assert_failed(run(*write, stdin=b"a\nb\n\xff\n"), "line 3", "UTF-8")
     long = b"short\n" + b"x" * 30 + b"\n"
-    assert "line 2: the text has 30 characters" in refused(run(*write, "--max-characters", "9", stdin=long), 1)
+    assert_failed(run(*write, "--max-characters", "9", stdin=long), "line 2", "30")
     assert out.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.npy"]
     assert run(*write, "--max-characters", "9", "--truncate", stdin=long).returncode == 0
@@ -72,21 +66,21 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
         (["embed", "no-such-file"], 2, "No such file"),
         (["embed", "--dimensions", "0"], 2, "--dimensions"),
         (["embed", "--dimensions", "301"], 1, "from 1 to 300"),
-        (["embed", "-o", "no-such-folder/out.npy"], 1, "there is no folder"),
-        (["embed", "--model", "nonesuch"], 1, "no model 'nonesuch'"),
+        (["embed", "-o", "no-such-folder/out.npy"], 1, "folder"),
+        (["embed", "--model", "nonesuch"], 1, "'nonesuch'"),
         (["similarity", "alone"], 2, "SENTENCES"),
-        (["inspect", "nonesuch"], 1, "no model 'nonesuch'"),
+        (["inspect", "nonesuch"], 1, "'nonesuch'"),
         (["nonesuch"], 2, "No such command"),
-        (["serv"], 2, "No such command 'serv'. Did you mean serve?"),
+        (["serv"], 2, "'serv'"),
         (
             ["embed", "-o", "x.pdf"],
             1,
-            "x.pdf: nothing is written as .pdf; name a file with one of .jsonl, .npy, .csv, .tsv, .parquet",
+            ".pdf",
         ),
     ],
 )
 def test_a_bad_call_says_what_to_do(arguments: list[str], code: int, message: str) -> None:
-    assert message in refused(run(*arguments, stdin=b"a\n"), code)
+    assert_failed(run(*arguments, stdin=b"a\n"), message, code=code)
 
 
 def test_similarity(embedder: gramvec.Embedder) -> None:
@@ -136,7 +130,7 @@ def test_verify(bundle_copy: Path) -> None:
         assert said is not None
         assert float(said[1]) <= float(most)
     (bundle_copy / "vocabulary.safetensors").write_bytes(b"")
-    assert "vocabulary.safetensors: 0 bytes" in refused(run("verify", str(bundle_copy)), 1)
+    assert_failed(run("verify", str(bundle_copy)), "vocabulary.safetensors", "0 bytes")
 
 
 def test_verify_on_texts_of_ones_own(tmp_path: Path) -> None:
@@ -146,13 +140,13 @@ def test_verify_on_texts_of_ones_own(tmp_path: Path) -> None:
     assert "differ by at most 0.0e+00 on 602 texts\tok" in done.stdout.decode(), done.stderr
     with file.open("a", encoding="utf-8") as lines:
         lines.write("x" * 70_000 + "\n")
-    said = refused(run("verify", "sif", "--texts", str(file)), 1)
-    assert f"{file}: line 603 has 70000 characters, the limit is 65536: shorten it\n" in said
+    done = run("verify", "sif", "--texts", str(file))
+    assert_failed(done, str(file), "line 603", "70000", "65536")
     file.write_bytes(b"\xff\n")
-    assert "line 1: not UTF-8" in refused(run("verify", "sif", "--texts", str(file)), 1)
+    assert_failed(run("verify", "sif", "--texts", str(file)), "line 1", "UTF-8")
     file.write_bytes(b"")
     assert "on 0 texts" in run("verify", "sif", "--texts", str(file)).stdout.decode()
-    assert "does not exist" in refused(run("verify", "sif", "--texts", "nowhere.txt"), 2)
+    assert_failed(run("verify", "sif", "--texts", "nowhere.txt"), "nowhere.txt", code=2)
 
 
 def test_verify_tells_a_graph_that_cannot_be_loaded_or_gives_other_vectors(bundle_copy: Path) -> None:
@@ -166,7 +160,7 @@ def test_verify_tells_a_graph_that_cannot_be_loaded_or_gives_other_vectors(bundl
         graph.write_bytes(data)
         with manifest(bundle_copy):
             pass
-        assert said in refused(run("verify", str(bundle_copy)), 1)
+        assert_failed(run("verify", str(bundle_copy)), said)
     assert run("similarity", "a", "b", "--model", str(bundle_copy)).returncode == 0
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gramvec
 import reference
 from conftest import MODELS
+from errors_support import refused
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
@@ -99,7 +100,7 @@ def test_options(embedder: gramvec.Embedder) -> None:
     np.testing.assert_allclose(short, raw[:, :7] / np.linalg.norm(raw[:, :7], axis=1, keepdims=True), rtol=1e-5)
     assert same_bytes(embedder.embed(texts, dimensions=embedder.dimension), embedder.embed(texts))
     for bad in (0, -1, 301, True, 2.5):
-        with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):
+        with refused(InputError, "dimensions", "300"):
             embedder.embed(texts, dimensions=bad)  # type: ignore[arg-type]
     assert embedder.embed([]).shape == (0, 300)
 
@@ -154,20 +155,20 @@ def test_loops_that_give_other_lengths_do_not_serve(monkeypatch: pytest.MonkeyPa
         return units
 
     monkeypatch.setattr("gramvec.embed.loading.unit", wrong)
-    with pytest.raises(DeviceError, match="not of length 1; install gramvec again"):
+    with refused(DeviceError, "length 1"):
         gramvec.load("charagram-phrase", device="cpu")
 
 
 def test_truncation(embedder: gramvec.Embedder) -> None:
     short = gramvec.Embedder(embedder.bundle, embedder._runtime, max_characters=3)
-    with pytest.raises(InputError, match="text 1 has 7 characters, the limit is 3") as caught:
+    with refused(InputError, "text 1", "7", "3") as caught:
         short.embed(["abc", "abc def"])
     assert caught.value.index == 1
     assert same_bytes(short.embed(["abc def"], truncate=True), short.embed(["abc"]))
     assert same_bytes(short.embed(["abc def"], truncate=True, truncation_direction="left"), short.embed(["def"]))
-    with pytest.raises(InputError, match="'left' or 'right'"):
+    with refused(InputError, "'left'", "'right'"):
         short.embed(["a"], truncation_direction="up")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="max_characters: must be at least 1"):
+    with refused(InputError, "max_characters", "1"):
         gramvec.Embedder(embedder.bundle, embedder._runtime, max_characters=0)
 
 
@@ -196,7 +197,7 @@ def test_a_pair_scores_the_same_bytes_in_any_shape(embedder: gramvec.Embedder, r
     assert same_bytes(np.ascontiguousarray(np.diagonal(matrix)), cosine_pairs(left, right))
     one = cosine_matrix(left.take(np.array([3])), right)
     assert same_bytes(one[0], matrix[3])
-    with pytest.raises(InputError, match="1 left texts and 2 right ones"):
+    with refused(InputError, "1 left", "2 right"):
         embedder.pair_similarity(["a"], ["b", "c"])
 
 

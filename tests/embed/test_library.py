@@ -19,6 +19,7 @@ import pytest
 import torch
 
 import gramvec
+from errors_support import refused
 from gramvec.embed.vectors import quantize
 from gramvec.errors import BundleError, InputError
 
@@ -74,20 +75,20 @@ def test_an_open_file_is_its_lines(embedder: gramvec.Embedder, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("hello", "got one text; wrap it in a list"),
-        (b"hello", "got one text; wrap it in a list"),
-        ({"a": "b"}, "a mapping; give its keys or its values"),
-        ({"a", "b"}, "a set, which has no order"),
-        (np.array([["a", "b"]]), r"the shape \(1, 2\); give one column"),
-        (np.array("a"), r"the shape \(\); give one column"),
-        (5, "an iterable of str, got int"),
-        (None, "an iterable of str, got NoneType"),
-        (["a", None], "text 1 is missing \\(None\\); leave it out"),
-        (["a", "b", float("nan")], "text 2 is missing \\(nan\\); leave it out"),
-        (pa.array(["a", None]), "text 1 is missing"),
-        (np.array([1.0, 2.0]), "text 0 is of type float; give str"),
-        (["a", 3], "text 1 is of type int; give str"),
-        ([b"a"], "text 0 is of type bytes; give str"),
+        ("hello", "wrap it in a list"),
+        (b"hello", "wrap it in a list"),
+        ({"a": "b"}, "mapping"),
+        ({"a", "b"}, r"\bset\b"),
+        (np.array([["a", "b"]]), r"shape \(1, 2\)"),
+        (np.array("a"), r"shape \(\)"),
+        (5, r"iterable .*int"),
+        (None, r"iterable .*NoneType"),
+        (["a", None], r"text 1 .*missing \(None\)"),
+        (["a", "b", float("nan")], r"text 2 .*missing \(nan\)"),
+        (pa.array(["a", None]), r"text 1 .*missing"),
+        (np.array([1.0, 2.0]), r"text 0 .*float"),
+        (["a", 3], r"text 1 .*int"),
+        ([b"a"], r"text 0 .*bytes"),
     ],
 )
 def test_what_is_no_texts_is_one_sentence(given: Any, said: str, embedder: gramvec.Embedder) -> None:
@@ -101,7 +102,7 @@ def test_what_is_no_texts_is_one_sentence(given: Any, said: str, embedder: gramv
 def test_a_stream_refuses_before_it_is_read_and_counts_over_all_batches(embedder: gramvec.Embedder) -> None:
     with pytest.raises(InputError, match="wrap it in a list"):
         embedder.stream("hello")
-    with pytest.raises(InputError, match="from number 4 on .*text 1 is missing") as caught:
+    with pytest.raises(InputError, match="number 4 .*text 1 .*missing") as caught:
         list(embedder.stream(["a"] * 5 + [None], batch_size=2))  # type: ignore[list-item]
     assert caught.value.index == 5
 
@@ -115,11 +116,11 @@ def test_vectors_are_compared_as_their_texts_are(embedder: gramvec.Embedder) -> 
     for given in many:
         assert embedder.similarity(given[0], given).tobytes() == alone.tobytes()
         assert embedder.similarity_pairwise(given, TEXTS).tolist() == pytest.approx([1, 1, 0, 1])
-    with pytest.raises(InputError, match=r"the shape \(8,\); give \[n, 300\]"):
+    with refused(InputError, "(8,)", "[n, 300]"):
         embedder.similarity(vectors[0, :8], TEXTS)
-    with pytest.raises(InputError, match=r"the shape \(1, 4, 300\); give \[n, 300\]"):
+    with refused(InputError, "(1, 4, 300)", "[n, 300]"):
         embedder.similarity(vectors[None], TEXTS)
-    with pytest.raises(InputError, match="2 left texts and 4 right ones"):
+    with refused(InputError, "2 left", "4 right"):
         embedder.pair_similarity(iter(TEXTS[:2]), vectors)
 
 
@@ -152,21 +153,21 @@ def test_it_speaks_the_words_of_sentence_transformers(
     assert embedder.encode(TEXTS, device=torch.device("cpu")).tobytes() == vectors.tobytes()
     assert embedder.max_seq_length == embedder.max_characters
     for options in ({"prompt": "query: "}, {"prompt_name": "query"}):
-        with pytest.raises(InputError, match="the models have no prompts"):
+        with refused(InputError, "prompts"):
             embedder.encode(TEXTS, **options)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="precision int8 is for vectors of length 1"):
+    with refused(InputError, "int8", "length 1"):
         embedder.encode(TEXTS, precision="int8")
-    refused: list[tuple[dict[str, Any], str]] = [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"precision": "int4"}, "precision: must be one of float32, .*, got 'int4'"),
         ({"device": "cuda:0"}, "the model is on cpu, where it was loaded"),
         ({"output_value": "token_embeddings"}, "the models have only vectors of sentences"),
         ({"pool": {}}, "encode has no pool here; leave it out"),
         ({"task": "query"}, "encode has no task here; leave it out"),
     ]
-    for options, said in refused:
+    for options, said in cases:
         with pytest.raises(InputError, match=said):
             embedder.encode(TEXTS, **options)
-    with pytest.raises(InputError, match="give max_characters to gramvec.load, not 256 here"):
+    with refused(InputError, "max_characters", "gramvec.load", "256"):
         embedder.max_seq_length = 256
 
 
@@ -193,7 +194,7 @@ def test_a_model_is_pickled_by_its_place_and_digest(bundle_copy: Path) -> None:
         assert pool.submit(_embedded, embedder).result() == _embedded(embedder)
     manifest = bundle_copy / "manifest.json"
     manifest.write_bytes(manifest.read_bytes() + b"\n")
-    with pytest.raises(BundleError, match="another model than the one that was pickled"):
+    with refused(BundleError, "another model"):
         pickle.loads(pickled)
     embedder.close()
 
@@ -213,11 +214,11 @@ def test_a_real_column_goes_in_as_it_is_and_a_gap_is_named(library: str, embedde
     assert np.concatenate(list(embedder.stream(series(TEXTS), batch_size=3))).tobytes() == expected
     assert embedder.encode(series(TEXTS), normalize_embeddings=True).tobytes() == expected
     holed = series(["a", "b", None, "c"])
-    with pytest.raises(InputError, match=r"text 2 is missing \((None|nan)\); leave it out"):
+    with pytest.raises(InputError, match=r"text 2 .*missing \((None|nan)\)"):
         embedder.embed(holed)
     whole = holed.dropna() if library == "pandas" else holed.drop_nulls()  # whose labels are no longer 0, 1, 2
     assert embedder.embed(whole).tobytes() == embedder.embed(["a", "b", "c"]).tobytes()
-    with pytest.raises(InputError, match="text 0 is of type int; give str"):
+    with refused(InputError, "text 0", "int"):
         embedder.embed(series([1, 2]))
 
 

@@ -48,12 +48,12 @@ def test_top_n_and_generators(embedder: gramvec.Embedder) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda model: model.rerank(QUERY, TEXTS, top_n=0), "top_n: must be a whole number from 1, got 0"),
-        (lambda model: model.rerank(QUERY, TEXTS, top_n=True), "top_n: must be a whole number from 1, got True"),
-        (lambda model: model.rerank([QUERY], TEXTS), "query: must be one text, got list"),
+        (lambda model: model.rerank(QUERY, TEXTS, top_n=0), "top_n:"),
+        (lambda model: model.rerank(QUERY, TEXTS, top_n=True), "top_n:"),
+        (lambda model: model.rerank([QUERY], TEXTS), "query:"),
         (lambda model: model.rerank(QUERY, ["a", None]), "text 1 "),
         (lambda model: model.rerank(QUERY, "a text"), ""),
-        (lambda model: model.rerank(QUERY, ["a", "b" * 10_000_000]), "text 1 has 10000000 characters"),
+        (lambda model: model.rerank(QUERY, ["a", "b" * 10_000_000]), "text 1"),
     ],
 )
 def test_a_bad_argument_is_named(embedder: gramvec.Embedder, call: Any, sentence: str) -> None:

@@ -19,6 +19,7 @@ from test_features import CORPUS
 import gramvec
 import reference
 from conftest import MODELS, SHIPPED
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, Explanation, explain
 from gramvec.explain.neighbors import vocabulary_words
@@ -274,9 +275,8 @@ def test_long_texts_are_explained_and_longer_ones_refused(embedder: gramvec.Embe
     assert parts_of(found) + found.residual == pytest.approx(found.score, abs=1e-6)
     again = explain(embedder, long, long[::-1], top_k=10)
     assert again.pairs == found.pairs[:10]
-    with pytest.raises(InputError, match="text 1 has 4097 characters, and explanations take 4096") as refused:
+    with refused(InputError, "text 1", "4097", "4096", index=1):
         explain(embedder, "short", "x" * 4097)
-    assert refused.value.index == 1
 
 
 def test_the_products_of_long_texts_are_never_held_at_once(
@@ -299,7 +299,7 @@ def test_the_products_of_long_texts_are_never_held_at_once(
 
 @pytest.mark.parametrize("top_k", [0, 1001, True, 2.0])
 def test_a_wrong_top_k(embedder: gramvec.Embedder, top_k: Any) -> None:
-    with pytest.raises(InputError, match="top_k: must be a whole number from 1 to 1000"):
+    with refused(InputError, "top_k", "1 to 1000"):
         explain(embedder, "a", "b", top_k=top_k)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_cli import refused, run
+from test_cli import run
 
 import gramvec
 from conftest import MODELS
+from errors_support import assert_failed, refused
 from gramvec.errors import InputError
 from gramvec.explain import neighbors
 from gramvec.explain.contributions import explain
@@ -76,15 +77,15 @@ def test_ngrams_in_order_of_their_cosines(charagram: gramvec.Embedder) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda one: nearest_ngrams(one, "q\u4e00"), ": not an n-gram of charagram-phrase, which has some of 2, 3, 4"),
-        (lambda one: nearest_ngrams(one, ""), "not an n-gram"),
-        (lambda one: nearest_ngrams(one, "toolongforakey" * 9), "not an n-gram"),
+        (lambda one: nearest_ngrams(one, "q\u4e00"), r"charagram-phrase.* 2, 3, 4"),
+        (lambda one: nearest_ngrams(one, ""), "n-gram"),
+        (lambda one: nearest_ngrams(one, "toolongforakey" * 9), "n-gram"),
         (lambda one: nearest_ngrams(one, "\ud800"), "lone surrogate"),
-        (lambda one: nearest_words(one, "car"), "has no words of its own"),
-        (lambda one: nearest_words(one, "", ["car"]), "no feature that the model knows"),
-        (lambda one: nearest_words(one, "car", ["a", "b\ud800"]), "word 1 has a lone surrogate"),
-        (lambda one: nearest_words(one, "car", ["a"], k=0), "k: must be a whole number of at least 1"),
-        (lambda one: nearest_ngrams(one, "in", k=True), "k: must be a whole number of at least 1"),
+        (lambda one: nearest_words(one, "car"), "words"),
+        (lambda one: nearest_words(one, "", ["car"]), "no feature"),
+        (lambda one: nearest_words(one, "car", ["a", "b\ud800"]), r"word 1 .*surrogate"),
+        (lambda one: nearest_words(one, "car", ["a"], k=0), "k:"),
+        (lambda one: nearest_ngrams(one, "in", k=True), "k:"),
     ],
 )
 def test_a_bad_question_says_what_to_do(charagram: gramvec.Embedder, call: Any, message: str) -> None:
@@ -94,7 +95,7 @@ def test_a_bad_question_says_what_to_do(charagram: gramvec.Embedder, call: Any, 
 
 def test_a_model_of_words_has_no_ngrams() -> None:
     embedder = gramvec.load(MODELS / "sif", device="cpu")
-    with pytest.raises(InputError, match="sif: has no n-grams"):
+    with refused(InputError, "sif", "n-grams"):
         nearest_ngrams(embedder, "in")
     embedder.close()
 
@@ -119,7 +120,7 @@ def test_explain_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert b"\\x1b (unknown)" in run("explain", "-m", "paragram-phrase", "\x1b a", "a").stdout
     by_word = run("explain", "-m", "paragram-phrase", "--by-word", "\x1b a", "a").stdout
     assert b"\\x1b" in by_word and b"\x1b" not in by_word
-    assert "top-k" in refused(run("explain", "a", "b", "--top-k", "0"), 2)
+    assert_failed(run("explain", "a", "b", "--top-k", "0"), "top-k", code=2)
 
 
 def test_letters_that_look_alike_are_told_on_the_command_line() -> None:
@@ -145,7 +146,7 @@ def test_neighbors_on_the_command_line(embedder: gramvec.Embedder) -> None:
     assert run("neighbors", "--ngram", " un", "--top-k", "1").stdout.decode().split("\t")[
         1
     ] == f"{nearest.text}\n".replace(" ", "␣")
-    assert "give a TEXT, or --ngram" in refused(run("neighbors"), 2)
-    assert "--words: goes with a TEXT" in refused(run("neighbors", "--ngram", "in", "--words", "-"), 2)
-    assert "give some with --words FILE" in refused(run("neighbors", "-m", "charagram-phrase", "a"), 1)
-    assert "line 1: not UTF-8" in refused(run("neighbors", "a", "--words", "-", stdin=b"\xff\n"), 1)
+    assert_failed(run("neighbors"), "TEXT", "--ngram", code=2)
+    assert_failed(run("neighbors", "--ngram", "in", "--words", "-"), "--words", "TEXT", code=2)
+    assert_failed(run("neighbors", "-m", "charagram-phrase", "a"), "--words FILE")
+    assert_failed(run("neighbors", "a", "--words", "-", stdin=b"\xff\n"), "line 1", "UTF-8")

@@ -6,6 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import reference
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -132,10 +133,10 @@ def test_a_megabyte_of_one_character() -> None:
 def test_a_lone_surrogate_is_refused_with_its_index(compiled: bool) -> None:
     spec = FeatureSpec()
     featurizer = Featurizer(spec, build_vocabulary(CORPUS, spec), compiled=compiled)
-    with pytest.raises(InputError, match="text 2 has a lone surrogate") as caught:
+    with refused(InputError, "text 2", "surrogate") as caught:
         featurizer(["fine", "é", "bad \ud800", "worse \udfff"])
     assert caught.value.index == 2
-    with pytest.raises(InputError, match="text 1 is of type int"):
+    with refused(InputError, "text 1", "int"):
         featurizer(["fine", 3])  # type: ignore[list-item]
 
 
@@ -151,7 +152,7 @@ def test_numpy_serves_where_the_loops_were_not_built(monkeypatch: pytest.MonkeyP
     spec = FeatureSpec()
     vocabulary = build_vocabulary(CORPUS, spec)
     assert not Featurizer(spec, vocabulary).compiled
-    with pytest.raises(InputError, match="compiled loops are not there: install"):
+    with refused(InputError, "compiled loops"):
         Featurizer(spec, vocabulary, compiled=True)
 
 
@@ -171,15 +172,15 @@ def test_batch_parts() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"orders": (2, 7)}, "integers from 1 to 6"),
+        ({"orders": (2, 7)}, "1 to 6"),
         ({"orders": (3, 2)}, "must ascend"),
         ({"orders": (2, 2)}, "must ascend"),
-        ({"orders": ()}, "needs n-gram orders, words, or both"),
+        ({"orders": ()}, "orders"),
         ({"unknown_words": "row"}, "needs words=True"),
-        ({"unknown_words": "drop", "words": True}, "must be 'skip' or 'row'"),
-        ({"padding": "#"}, "padding '#' is not known"),
+        ({"unknown_words": "drop", "words": True}, r"'skip'.*'row'"),
+        ({"padding": "#"}, "'#'"),
         ({"normalization": ("nfkc/1",)}, "normalization"),
-        ({"version": 2}, "version 2 is not known"),
+        ({"version": 2}, "version 2"),
     ],
 )
 def test_a_spec_refuses_what_it_does_not_know(change: dict[str, object], message: str) -> None:
@@ -194,16 +195,16 @@ def test_a_spec_survives_json_and_has_a_stable_digest() -> None:
     # Part of the bundle format: if this changes, no published bundle opens any more.
     assert spec.digest == "04f20a82bdda573c48d6f5cf0ea0d79f21b07ad99443618af67e55e35b857dd9"
     assert FeatureSpec(orders=(2, 3, 4), unicode="14.0.0").digest != spec.digest
-    with pytest.raises(InputError, match="unknown fields: color"):
+    with refused(InputError, "color"):
         FeatureSpec.from_dict(spec.to_dict() | {"color": 1})
 
 
 def test_spec_and_vocabulary_must_fit() -> None:
     spec = FeatureSpec(words=True)
     vocabulary = build_vocabulary(CORPUS, spec)
-    with pytest.raises(InputError, match="disagree on lowercase"):
+    with refused(InputError, "lowercase"):
         Featurizer(FeatureSpec(lowercase=False), vocabulary)
-    with pytest.raises(InputError, match="no row for unknown words"):
+    with refused(InputError, "unknown words"):
         Featurizer(FeatureSpec(words=True, unknown_words="row"), vocabulary)
 
 

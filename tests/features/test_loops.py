@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from errors_support import refused
 from gramvec import native
 from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
@@ -220,13 +221,13 @@ def test_sums_of_texts_that_do_not_fit() -> None:
     counts, _, share, wrong = table.embed(featurizer, ["a", "b c"], True, vectors)
     assert (counts, wrong) == (bytearray(16), None)
     assert 0 <= share <= 1
-    with pytest.raises(TypeError, match="a Featurizer is needed"):
+    with refused(TypeError, "Featurizer"):
         table.embed(table, ["a", "b"], True, vectors)
-    with pytest.raises(ValueError, match="texts and vectors do not fit"):
+    with refused(ValueError, "fit"):
         table.embed(featurizer, ["a"], True, vectors)
-    with pytest.raises(TypeError, match="text 1 is no str"):
+    with refused(TypeError, "text 1", "str"):
         table.embed(featurizer, ["a", 1], True, vectors)
-    with pytest.raises(TypeError, match="must be a sequence of str"):
+    with refused(TypeError, "sequence of str"):
         table.embed(featurizer, None, True, vectors)
     with pytest.raises(BufferError):
         table.embed(featurizer, ["a", "b"], True, bytes(56))
@@ -239,7 +240,7 @@ def test_rows_of_texts_that_the_table_has_not(row: int) -> None:
     changed[2] = ENTRIES + 1
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
     if row < 0:
-        with pytest.raises(ValueError, match="a row is negative"):
+        with refused(ValueError, "negative"):
             Featurizer(*changed)
         return
     assert table.embed(Featurizer(*changed), ["aa", "aa"], False, np.zeros((2, 7), np.float32))[3] == row
@@ -247,24 +248,24 @@ def test_rows_of_texts_that_the_table_has_not(row: int) -> None:
 
 def test_texts_that_are_none() -> None:
     featurize = Featurizer(*arguments())
-    with pytest.raises(TypeError, match="text 1 is no str"):
+    with refused(TypeError, "text 1", "str"):
         featurize(["a", b"b"], False)
-    with pytest.raises(ValueError, match="text 1 has a lone surrogate"):
+    with refused(ValueError, "text 1", "surrogate"):
         featurize(["\U0001f600", "a\udc00"], False)
     changed = arguments()
     changed[3] = ()
-    with pytest.raises(ValueError, match="no sums without n-grams"):
+    with refused(ValueError, "n-grams"):
         Featurizer(*changed)(["a"], True)
     changed = arguments()
     changed[5:7] = np.zeros(1, np.uint64), np.zeros(1, np.int32)
-    with pytest.raises(ValueError, match="0 is the key of no n-gram"):
+    with refused(ValueError, "0", "n-gram"):
         Featurizer(*changed)
     for place in (5, 14):
         changed = arguments()
         changed[place : place + 2] = np.array([7, 8, 7], np.uint64), np.arange(3, dtype=np.int32)
-        with pytest.raises(ValueError, match="an entry is repeated"):
+        with refused(ValueError, "repeated"):
             Featurizer(*changed)
-    with pytest.raises(TypeError, match="must be a sequence of str"):
+    with refused(TypeError, "sequence of str"):
         featurize(None, False)
     assert featurize([], True) == (bytearray(), bytearray(8), 0)
 
@@ -273,12 +274,12 @@ def test_a_text_whose_places_an_int32_could_not_count() -> None:
     table = Table(ROWS, 5, 7, 7, 1, None, ONES, 1.0, False, None, None, 512)
     featurize = Featurizer(*arguments())
     long = "a" * (2**28 + 1)
-    with pytest.raises(OverflowError, match="text 1 has more than 268435456 characters"):
+    with refused(OverflowError, "text 1", "268435456"):
         featurize(["a", long], True)
-    with pytest.raises(OverflowError, match="text 0 has more than"):
+    with refused(OverflowError, "text 0"):
         table.embed(featurize, [long], True, np.zeros((1, 7), np.float32))
     vocabulary = build_vocabulary(["a b"], FeatureSpec())
-    with pytest.raises(InputError, match="text 0 has more than 268435456 characters.*cut it up"):
+    with refused(InputError, "text 0", "268435456"):
         PythonFeaturizer(FeatureSpec(), vocabulary, compiled=True)([long])
 
 
@@ -297,7 +298,7 @@ def test_keys_that_were_chosen_to_collide_are_refused_at_once(place: int) -> Non
     for keys in (one_slot, in_a_row):
         changed = arguments()
         changed[place : place + 2] = np.array(keys, np.uint64), np.arange(n, dtype=np.int32)
-        with pytest.raises(ValueError, match="chosen to collide"):
+        with refused(ValueError, "collide"):
             Featurizer(*changed)
     apart = [fibonacci_inverse((3 * k + k // 400 * 3) * 2**64 // capacity + 1) for k in range(n)]
     changed = arguments()
@@ -322,7 +323,7 @@ def test_words_that_were_chosen_to_collide_are_refused_at_once(place: int) -> No
         if fits:
             Featurizer(*changed)
         else:
-            with pytest.raises(ValueError, match="chosen to collide"):
+            with refused(ValueError, "collide"):
                 Featurizer(*changed)
 
 

@@ -18,6 +18,7 @@ from test_features import CORPUS
 import gramvec
 from attacks.craft import manifest
 from conftest import MODELS
+from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
@@ -178,7 +179,7 @@ def shipped() -> tuple[NativeRuntime, Featurizer]:
 def test_texts_whose_rows_are_of_another_table(make: Make, shipped: tuple[NativeRuntime, Featurizer]) -> None:
     native = NativeRuntime(make())
     rows = shipped[1](["the quick brown fox"]).ids
-    with pytest.raises(BackendError, match=f"row {rows[rows >= native._rows][0]} is not in the table"):
+    with refused(BackendError, f"row {rows[rows >= native._rows][0]}"):
         native.embed(shipped[1], ["the quick brown fox"])
     native.close()
     with pytest.raises(BackendError, match="closed"):
@@ -205,7 +206,7 @@ def test_a_memoized_text_has_fewer_rows_and_the_same_vector(make: Make) -> None:
 @pytest.mark.parametrize("row", [-1, 10_000_000])
 def test_a_row_that_does_not_exist_is_a_backend_error(make: Make, row: int) -> None:
     native = NativeRuntime(make())
-    with pytest.raises(BackendError, match=f"row {row} is not in the table"):
+    with refused(BackendError, f"row {row}"):
         native.run(FeatureBatch(np.array([1, row], np.int32), np.array([0, 2])))
     native.close()
     with pytest.raises(BackendError, match="closed"):
@@ -226,15 +227,15 @@ def test_auto_takes_native_and_onnx_where_native_cannot_be_had(
     assert open_runtime(bundle, "cpu").name == "native"
     assert open_runtime(bundle, "cpu", "onnx").name == "onnx"
     assert gramvec.load(bundle.path, runtime="onnx").runtime == "onnx"
-    with pytest.raises(DeviceError, match="runtime native is for a CPU"):
+    with refused(DeviceError, "native", "CPU"):
         open_runtime(bundle, "cuda", "native")
-    with pytest.raises(DeviceError, match="auto, onnx or native, got 'fast'"):
+    with refused(DeviceError, "'fast'"):
         open_runtime(bundle, "cpu", "fast")  # type: ignore[arg-type]
     monkeypatch.setattr("gramvec.native.loops", None)
     with caplog.at_level(logging.INFO, "gramvec.runtime"):
         assert open_runtime(bundle, "cpu").name == "onnx"
-    assert "the compiled loops are not there" in caplog.text
-    with pytest.raises(DeviceError, match="compiled loops are not there"):
+    assert "compiled loops" in caplog.text
+    with refused(DeviceError, "compiled loops"):
         open_runtime(bundle, "cpu", "native")
 
 
@@ -263,7 +264,7 @@ def changed(bundle: Bundle, **stored: object) -> Path:
 def test_native_that_gives_other_golden_vectors_does_not_serve(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     bundle = make()
     path = changed(bundle, columns=[2.0] * 37)
-    with pytest.raises(BundleError, match=r"golden texts have other vectors .* \(runtime native on cpu\)"):
+    with refused(BundleError, "golden texts", "native on cpu"):
         gramvec.load(path, runtime="native")
     with caplog.at_level(logging.WARNING, "gramvec.runtime"):
         assert gramvec.load(path, device="cpu").runtime == "onnx"
@@ -272,15 +273,15 @@ def test_native_that_gives_other_golden_vectors_does_not_serve(make: Make, caplo
     # Without ONNX Runtime it is the first cause that is told.
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "onnxruntime", None)
-        with pytest.raises(BundleError, match="golden texts have other vectors"):
+        with refused(BundleError, "golden texts"):
             gramvec.load(path, device="cpu")
 
 
 def test_a_bundle_without_a_place_of_its_table_or_a_false_one(make: Make) -> None:
-    with pytest.raises(BundleError, match=r"model\.onnx\.data: its table cannot be mapped"):
+    with refused(BundleError, "model.onnx.data", "mapped"):
         gramvec.load(changed(make(), table=10**9), runtime="native")
     path = changed(make(memo=False))
-    with pytest.raises(BundleError, match="export it again"):
+    with refused(BundleError, "export"):
         gramvec.load(path, runtime="native")
     assert gramvec.load(path, device="cpu").runtime == "onnx"
 
@@ -299,7 +300,7 @@ def test_threads_do_not_change_a_byte(make: Make) -> None:
     three.close()
     with pytest.raises(BackendError, match="closed"):
         three.embed(texts)
-    with pytest.raises(InputError, match="threads: must be at least 1"):
+    with refused(InputError, "threads", "1"):
         gramvec.load(path, threads=0)
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import gramvec
 from attacks.craft import manifest
 from bulk_support import gramvec_command
+from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
@@ -186,7 +187,7 @@ def test_a_bundle_has_it_and_keeps_it(both: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("space", "sentence"),
-    [("both", "loaded with space='semantic' only"), ("words", "space: must be semantic, lexical or both, got 'words'")],
+    [("both", "space='semantic'"), ("words", r"'words'")],
 )
 def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Space, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
@@ -198,7 +199,7 @@ def test_a_space_that_is_not_there(embedder: Embedder, space: gramvec.embed.Spac
 def test_settings_that_cannot_be(embedder: Embedder) -> None:
     with pytest.raises(InputError, match="no texts"):
         embedder.adapted([])
-    with pytest.raises(InputError, match="a: must be above 0"):
+    with refused(InputError, "a", "0"):
         embedder.adapted(TEXTS, a=0)
     with pytest.raises(InputError, match="text 1 is"):
         embedder.adapted(["a", 2])  # type: ignore[list-item]
@@ -206,7 +207,7 @@ def test_settings_that_cannot_be(embedder: Embedder) -> None:
     for orders, columns, scale in [*wrong, ((3,), 256, 0.0), ((3,), 256, math.nan)]:
         with pytest.raises(InputError, match="must"):
             LexicalSketch.of_texts(TEXTS, orders=orders, columns=columns, scale=scale)
-    with pytest.raises(InputError, match="text 1 has a lone surrogate"):
+    with refused(InputError, "text 1", "surrogate"):
         _lexical().join(["a", "\ud800"], np.zeros((2, 3), np.float32))
     with pytest.raises(InputError, match="text 0 is"):
         _lexical().join([b"a"], np.zeros((1, 3), np.float32))  # type: ignore[list-item]
@@ -288,7 +289,7 @@ class TestFile:
         with manifest(tmp_path / "model") as values:
             values["lexical"] = {"columns": 256, "orders": [3], "scale": 1.0}
             del values["files"]["lexical.safetensors"]
-        with pytest.raises(BundleError, match=r"lexical\.safetensors is not listed"):
+        with refused(BundleError, "lexical.safetensors"):
             open_bundle(tmp_path / "model")
 
 

