@@ -21,6 +21,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS, ROOT
+from errors_support import refused
 from gramvec.client import AsyncClient, Client
 from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
 from gramvec.server.settings import Settings
@@ -96,10 +97,10 @@ def test_the_example_of_the_quickstart_runs(embedder: gramvec.Embedder, capsys: 
     [
         ("hello", {}, "wrap it in a list"),
         (["a", None], {}, "text 1 is missing"),
-        (["a", "\ud800"], {}, "text 1 has a lone surrogate"),
-        (["x" * 70_000], {}, "text 0 has 70000 characters, the limit is"),
-        (["a"], {"dimensions": 301}, "dimensions: must be a whole number from 1 to 300"),
-        (["a"], {"truncation_direction": "up"}, "must be 'left' or 'right'"),
+        (["a", "\ud800"], {}, r"text 1 .*surrogate"),
+        (["x" * 70_000], {}, r"text 0 .* 70000"),
+        (["a"], {"dimensions": 301}, r"dimensions.* 1 to 300"),
+        (["a"], {"truncation_direction": "up"}, r"'left'.*'right'"),
     ],
 )
 def test_what_cannot_be_embedded_is_refused_as_a_model_does(
@@ -110,23 +111,23 @@ def test_what_cannot_be_embedded_is_refused_as_a_model_does(
 
 
 def test_a_stream_tells_the_place_of_a_text_among_all(client: Client) -> None:
-    with pytest.raises(InputError, match="text 1 is missing") as caught:
+    with refused(InputError, "text 1", "missing") as caught:
         list(client.stream(["a"] * 5 + [None], batch_size=2))  # type: ignore[list-item]
     assert caught.value.index == 5
-    with pytest.raises(InputError, match="batch_size: must be at least 1"):
+    with refused(InputError, "batch_size", "1"):
         client.stream(TEXTS, batch_size=0)
 
 
 def test_vectors_and_lists_of_two_lengths_are_not_compared(client: Client) -> None:
-    with pytest.raises(InputError, match="a service compares texts"):
+    with refused(InputError, "texts"):
         client.similarity(np.zeros((1, 300), np.float32), TEXTS)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="2 left texts and 1 right ones"):
+    with refused(InputError, "2 left", "1 right"):
         client.pair_similarity(["a", "b"], ["a"])
 
 
 def test_a_text_that_no_request_can_hold_is_named(embedder: gramvec.Embedder) -> None:
     with running(settings(**SMALL), embedder) as server, Client(server.url) as client:
-        with pytest.raises(InputError, match="text 1 has 12002 bytes as JSON, more than the service takes") as caught:
+        with refused(InputError, "text 1", "12002 bytes") as caught:
             client.embed(["a", "\x01" * 2_000])
         assert caught.value.index == 1
 
@@ -146,7 +147,7 @@ def test_a_refusal_is_the_services_sentence(embedder: gramvec.Embedder) -> None:
         with pytest.raises(ServiceError, match=rf"{server.url}: .*[Kk]ey") as caught:
             Client(server.url, api_key="wrong")
         assert caught.value.status == 401
-        with pytest.raises(ServiceError, match="serves no model other; it has gramvec-en"):
+        with refused(ServiceError, "other", "gramvec-en"):
             Client(server.url, api_key="right", model="other")
         with Client(server.url + "/", api_key="right", model="gramvec-en") as client:
             assert client.embed(TEXTS).tobytes() == embedder.embed(TEXTS).tobytes()
@@ -210,13 +211,13 @@ def test_a_restart_is_waited_for_and_other_limits_are_taken(embedder: gramvec.Em
 def test_nobody_there_is_said_within_the_patience() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(ServiceError, match=f"http://127.0.0.1:{port} gave no answer: ConnectError"):
+    with refused(ServiceError, f"127.0.0.1:{port}", "ConnectError"):
         Client(f"http://127.0.0.1:{port}", patience=0.3)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://a", "http://key@127.0.0.1:8000", "", None])
 def test_what_is_no_url_is_refused(url: Any) -> None:
-    with pytest.raises(InputError, match="url: must be as in http://127.0.0.1:8000") as caught:
+    with refused(InputError, "http://127.0.0.1:8000") as caught:
         Client(url)
     assert "key@" not in str(caught.value)
 
@@ -272,11 +273,11 @@ def stranger(status: int, headers: dict[str, str], body: bytes, info: bytes | No
 @pytest.mark.parametrize(
     ("status", "headers", "body", "kind", "said"),
     [
-        (200, OURS, b"\0" * 4, ServiceError, "answered other vectors than were asked for"),
+        (200, OURS, b"\0" * 4, ServiceError, "other vectors"),
         (200, {**OURS, "x-dtype": "int8"}, b"\0" * 8, ServiceError, "answered other vectors"),
-        (200, OURS, b"\0" * 2_000_000, ServiceError, "answered more than the [0-9]+ bytes"),
-        (200, {**OURS, "x-model": "n@1"}, b"\0" * 8, ServiceError, "serves n@1 now, and served m@0+ before"),
-        (200, {}, b"\0" * 8, ServiceError, "serves an unnamed model now"),
+        (200, OURS, b"\0" * 2_000_000, ServiceError, r"more than the [0-9]+ bytes"),
+        (200, {**OURS, "x-model": "n@1"}, b"\0" * 8, ServiceError, r"n@1 .*m@0"),
+        (200, {}, b"\0" * 8, ServiceError, "unnamed"),
         (301, {"location": "/there"}, b"", ServiceError, "it answered 301"),
         (500, {}, b'{"error": "a fault\\u001b[2J"}', ServiceError, r"a fault\\x1b"),
         (422, {}, b'{"error": ["no sentence"]}', InputError, "it answered 422"),

@@ -15,6 +15,7 @@ from test_client import DIGEST, SMALL, stranger
 
 import gramvec
 from conftest import ROOT
+from errors_support import refused
 from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
 from gramvec.errors import InputError, ServiceError
@@ -171,7 +172,7 @@ def test_lists_that_no_request_can_hold_are_refused_by_the_service(
     embedder: gramvec.Embedder,
 ) -> None:
     with running(Settings.model_validate(SMALL), embedder) as server, Client(server.url) as client:
-        with pytest.raises(ServiceError, match="6 texts are more than the limit of 4") as caught:
+        with refused(ServiceError, "6 texts", "4") as caught:
             client.match(["a"] * 3, ["b"] * 3)
         assert caught.value.status == 413
 
@@ -194,7 +195,7 @@ OTHER_MODEL = {"x-model": "another@123456789012"}
 )
 def test_a_strangers_answer_is_looked_at(body: Any, ask: Any) -> None:
     with stranger(200, OTHER_MODEL, json.dumps(body).encode()) as url, Client(url) as client:
-        with pytest.raises(ServiceError, match=r"answered (for other texts|something else|other places)") as caught:
+        with pytest.raises(ServiceError, match="for other texts|something else|other places") as caught:
             ask(client)
         assert "\n" not in str(caught.value)
 
@@ -202,10 +203,10 @@ def test_a_strangers_answer_is_looked_at(body: Any, ask: Any) -> None:
 def test_a_strangers_order_is_looked_at() -> None:
     ours = {"x-model": f"m@{DIGEST[:12]}"}
     for body in ([{"index": 1, "score": 1}], [{"index": 0, "score": 1}] * 2, []):
-        said = pytest.raises(ServiceError, match="answered other places")
+        said = refused(ServiceError, "other places")
         with stranger(200, ours, json.dumps(body).encode()) as url, Client(url) as client, said:
             client.rerank("a", ["b"])
-    said = pytest.raises(ServiceError, match="serves another@123456789012 now")
+    said = refused(ServiceError, "another@123456789012")
     with stranger(200, OTHER_MODEL, b"[]") as url, Client(url) as client, said:
         client.rerank("a", ["b"])
 

@@ -184,7 +184,7 @@ def test_hugging_face_compares_sentences(server: RunningServer, embedder: Embedd
 
 def test_hugging_face_shows_what_was_wrong(server: RunningServer) -> None:
     client = huggingface_hub.InferenceClient(model=f"{server.url}/embed", token=KEY)
-    with pytest.raises(huggingface_hub.errors.HfHubHTTPError, match="prompt_name: must be null") as raised:
+    with pytest.raises(huggingface_hub.errors.HfHubHTTPError, match="prompt_name") as raised:
         client.feature_extraction("a", prompt_name="query")
     assert raised.value.response.status_code == 422
     stranger = huggingface_hub.InferenceClient(model=f"{server.url}/embed", token="wrong")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
+from errors_support import refused
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.processes.run import listen_at_addresses
 from gramvec.server.settings import Settings, settings_from
@@ -88,7 +89,7 @@ def test_a_system_without_ipv6_listens_on_all_addresses_of_ipv4(
         (listener,) = listeners
         assert listener.getsockname()[0] == "0.0.0.0"
         assert f"listening on http://0.0.0.0:{listener.getsockname()[1]} (try /docs)" in caplog.text
-    with pytest.raises(GramvecError, match=r"cannot listen on ::1 port \d+: .*; choose another"):
+    with pytest.raises(GramvecError, match=r"::1 port \d+"):
         listen_at_addresses(Settings(host=("127.0.0.1", "::1"), port=0)).__enter__()
 
 
@@ -99,14 +100,14 @@ def test_a_name_is_listened_to_at_all_its_addresses(monkeypatch: pytest.MonkeyPa
     with listen_at_addresses(Settings(host=("some.name",), port=0)) as listeners:
         assert [one.getsockname()[0] for one in listeners] == ["127.0.0.2"]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found[1:])
-    with pytest.raises(GramvecError, match=r"^cannot listen on some\.name port 0: Cannot assign requested address; "):
+    with pytest.raises(GramvecError, match=r"some\.name port 0"):
         listen_at_addresses(Settings(host=("some.name",), port=0)).__enter__()
 
 
 def test_where_the_second_address_is_taken_the_first_is_let_go_of() -> None:
     with socket.create_server(("127.0.0.2", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(GramvecError, match=rf"^cannot listen on 127\.0\.0\.2 port {port}: Address already in use"):
+        with refused(GramvecError, f"127.0.0.2 port {port}"):
             listen_at_addresses(Settings(host=("127.0.0.1", "127.0.0.2"), port=port)).__enter__()
         socket.create_server(("127.0.0.1", port)).close()
 

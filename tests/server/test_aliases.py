@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from conftest import MODELS
+from errors_support import refused
 from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
@@ -66,14 +67,14 @@ def test_lists_have_aliases_behind_the_models(server: RunningServer) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("small",), "'small': is not an alias; write NAME=MODEL"),
-        (("=gramvec-en",), "is not an alias; write NAME=MODEL"),
-        (("small=",), "is not an alias; write NAME=MODEL"),
-        (("a b=gramvec-en",), "is not an alias; write NAME=MODEL"),
-        (("a\n=gramvec-en",), "is not an alias; write NAME=MODEL"),
-        (("a" * 201 + "=gramvec-en",), "201 characters, the limit is 200"),
-        (("gramvec-en=gramvec-en",), "'gramvec-en': is an alias of itself"),
-        (("a=gramvec-en", "a=sif"), "the alias 'a' is given twice"),
+        (("small",), "'small'"),
+        (("=gramvec-en",), "NAME=MODEL"),
+        (("small=",), "NAME=MODEL"),
+        (("a b=gramvec-en",), "NAME=MODEL"),
+        (("a\n=gramvec-en",), "NAME=MODEL"),
+        (("a" * 201 + "=gramvec-en",), "200"),
+        (("gramvec-en=gramvec-en",), "itself"),
+        (("a=gramvec-en", "a=sif"), "twice"),
     ],
 )
 def test_what_is_no_alias_is_one_sentence(given: tuple[str, ...], said: str) -> None:
@@ -87,8 +88,8 @@ def test_what_is_no_alias_is_one_sentence(given: tuple[str, ...], said: str) -> 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("a=sif", r"the alias 'a' is of a model 'sif' that is not served \(served: 'gramvec-en'\)"),
-        ("gramvec-en=sif", "the alias 'gramvec-en' is the name of a model that is served"),
+        ("a=sif", r"'a' .*'sif'.*'gramvec-en'"),
+        ("gramvec-en=sif", r"'gramvec-en'"),
     ],
 )
 def test_an_alias_of_a_model_that_is_not_served_is_refused(given: str, said: str, embedder: Embedder) -> None:
@@ -96,7 +97,7 @@ def test_an_alias_of_a_model_that_is_not_served_is_refused(given: str, said: str
         create_app(Settings(alias=(given,)), embedder)
     with pytest.raises(BundleError, match=said):
         load_models(Settings(alias=(given,)))
-    with pytest.raises(BundleError, match="the alias 'b' is of a model 'a' that is not served"):
+    with refused(BundleError, "'b'", "'a'"):
         create_app(Settings(alias=("a=gramvec-en", "b=a")), embedder)
 
 
@@ -107,7 +108,7 @@ def test_a_reload_that_would_leave_an_alias_without_its_model_changes_nothing(tm
     serving = load_models(settings)
     shutil.rmtree(folder)
     shutil.copytree(MODELS / "paragram-phrase", folder)
-    with pytest.raises(BundleError, match="the alias 'a' is of a model 'sif' that is not served"):
+    with refused(BundleError, "'a'", "'sif'"):
         reopen_models(settings, serving, ())
     assert serving[0].embed(["x"]).shape == (1, serving[0].dimension)
     serving[0].close()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from errors_support import refused
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
@@ -427,9 +428,9 @@ def test_close_finishes_what_was_admitted_and_refuses_the_rest(model: WatchedMod
         queued = batcher.submit(["queued"])
         closing = asyncio.create_task(batcher.close())
         await asyncio.sleep(0)
-        with pytest.raises(Overloaded, match="shutting down") as refused:
+        with pytest.raises(Overloaded, match="shutting down") as caught:
             batcher.submit(["too late"])
-        assert refused.value.reason == "shutting_down"
+        assert caught.value.reason == "shutting_down"
         assert not closing.done()
         model.gate.set()
         await asyncio.wait_for(closing, PATIENCE)
@@ -485,11 +486,11 @@ def test_a_request_that_would_wait_beyond_its_deadline_is_refused_at_once(model:
         while batcher.expected_wait:  # until nothing more is expected of the call in hand
             await asyncio.sleep(0.01)
         admitted = []
-        with pytest.raises(Overloaded, match="after its deadline of .* send the request again later") as refused:
+        with refused(Overloaded, "deadline") as caught:
             while True:
                 admitted.append(batcher.submit(["x" * 2_998]))
-        assert refused.value.reason == "deadline"
-        assert refused.value.retry_after > deadline
+        assert caught.value.reason == "deadline"
+        assert caught.value.retry_after > deadline
         model.gate.set()
         await held
         await asyncio.gather(*admitted, return_exceptions=True)
@@ -523,7 +524,7 @@ def test_a_request_that_has_waited_beyond_its_deadline_is_dropped(model: Watched
         late = batcher.submit(["too late"])
         assert 0 <= batcher.oldest_seconds < PATIENCE
         # Answered while the model is still held up.
-        with pytest.raises(Overloaded, match="the request waited .* longer than its deadline of 0.05 s") as dropped:
+        with refused(Overloaded, "0.05 s") as dropped:
             await late
         assert dropped.value.reason == "deadline"
         assert (batcher.waiting, batcher.waiting_characters) == (0, 0)

@@ -170,12 +170,12 @@ def test_a_known_key_passes(given_header: str) -> None:
     ("given_header", "words"),
     [
         ("", "is needed"),
-        ("the-key", "does not begin with 'Bearer '"),
-        ("Basic dGhlLWtleQ==", "does not begin with 'Bearer '"),
-        ("Token the-key", "does not begin with 'Bearer '"),
-        ("Bearerthe-key", "does not begin with 'Bearer '"),
-        ("Bearer", "ends after 'Bearer'"),
-        ("Bearer ", "ends after 'Bearer'"),
+        ("the-key", "begin"),
+        ("Basic dGhlLWtleQ==", "begin"),
+        ("Token the-key", "begin"),
+        ("Bearerthe-key", "begin"),
+        ("Bearer", "ends"),
+        ("Bearer ", "ends"),
         ("Bearer the-ke", "is wrong"),
         ("Bearer the-key2", "is wrong"),
         ("Bearer the-key other-key", "is wrong"),
@@ -216,7 +216,7 @@ def test_keys_of_a_file_open_beside_those_of_the_flags(used: list[Settings], tmp
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "cannot be read: No such file"),
+        (None, "cannot be read"),
         (b"", "holds no key"),
         (b"# none\n\n", "holds no key"),
         (b"a-secret key\n", "without spaces"),

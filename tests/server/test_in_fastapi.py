@@ -27,6 +27,7 @@ from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from errors_support import refused
 from gramvec import Embedder, GramvecError, InputError
 from gramvec.server import create_app, router
 from gramvec.server.app import Application
@@ -528,7 +529,7 @@ def test_two_routers_in_one_application_are_refused(small: Embedder) -> None:
     app = FastAPI()
     for prefix in ("/a", "/b"):
         app.include_router(router(Settings(), small), prefix=prefix)
-    with pytest.raises(GramvecError, match="has a gramvec router already"), TestClient(app):
+    with refused(GramvecError, "router"), TestClient(app):
         pass
 
 

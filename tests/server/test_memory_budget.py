@@ -9,6 +9,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
+from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.settings import Settings
@@ -22,9 +23,9 @@ def test_a_refusal_means_later_and_never_never() -> None:
     unsent = 0
     traffic = MemoryBudget(100, lambda: unsent)
     traffic.reserve(250)  # larger than the limit, but nothing else is held
-    with pytest.raises(Overloaded, match="hold 250 bytes, and 1 more would exceed 100") as refused:
+    with refused(Overloaded, "250 bytes", "100") as caught:
         traffic.reserve(1)
-    assert refused.value.reason == "memory"
+    assert caught.value.reason == "memory"
     traffic.release(250)
     traffic.reserve(60)  # what was released is not unsent when it is looked at
     unsent = 30

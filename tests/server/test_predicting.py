@@ -15,6 +15,7 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
+from errors_support import refused
 from gramvec.classify.head import Head, HeadWeights
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.embed.vectors import Space
@@ -90,13 +91,13 @@ def test_info_tells(client: httpx.Client, head: tuple[Path, Head], small: gramve
     [
         ({}, 422, "inputs is missing"),
         ({"inputs": []}, 422, "inputs"),
-        ({"inputs": [1]}, 422, "inputs[0]: must be a string, got a number"),
-        ({"inputs": [["a"], "b"]}, 422, "inputs[1]: must be a list, got a string"),
+        ({"inputs": [1]}, 422, "inputs[0]"),
+        ({"inputs": [["a"], "b"]}, 422, "inputs[1]"),
         ({"inputs": [["a", "b"]]}, 422, "inputs[0]"),
-        ({"inputs": "x", "top_k": 0}, 422, "top_k: must be at least 1, got 0"),
-        ({"inputs": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
-        ({"inputs": ["a", "q" * 70_000]}, 422, "inputs[1] has 70000 characters"),
-        ({"inputs": "x", "head": "none"}, 404, "no head 'none' is served here, 'intents' is"),
+        ({"inputs": "x", "top_k": 0}, 422, "top_k"),
+        ({"inputs": ["x"] * 301}, 413, "301 texts"),
+        ({"inputs": ["a", "q" * 70_000]}, 422, "inputs[1]"),
+        ({"inputs": "x", "head": "none"}, 404, "'intents'"),
     ],
 )
 def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
@@ -113,7 +114,7 @@ def test_too_many_scores_are_refused(client: httpx.Client, monkeypatch: pytest.M
     )
     assert client.post("/predict", json={"inputs": TEXTS[:2]}).status_code == 200
     monkeypatch.setattr(predicting, "MAX_ENTRIES", 4)
-    assert "ask for fewer with top_k" in client.post("/predict", json={"inputs": TEXTS[:2]}).json()["error"]
+    assert "top_k" in client.post("/predict", json={"inputs": TEXTS[:2]}).json()["error"]
     assert client.post("/predict", json={"inputs": TEXTS[:2], "top_k": 2}).status_code == 200
 
 
@@ -129,7 +130,7 @@ def test_a_head_whose_dimensions_lie_is_refused_at_the_start(tmp_path: Path, emb
         np.zeros((2, 299), np.float32), np.zeros(2, np.float32), labels=("a", "b"), threshold=0.5,
         model=embedder.name, digest=embedder.digest,
     ).save(tmp_path / "x.head")  # fmt: skip
-    with pytest.raises(InputError, match="takes vectors of 299 columns, its model has 300"):
+    with refused(InputError, "299 columns", "300"):
         create_app(Settings(head=(f"x={tmp_path / 'x.head'}",)), embedder)
 
 

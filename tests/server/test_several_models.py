@@ -14,6 +14,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
+from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import BundleError
 from gramvec.server.app import create_app
@@ -128,9 +129,9 @@ def test_it_is_alive_and_names_the_model_that_is_loading(monkeypatch: pytest.Mon
 
 def test_two_models_of_one_name_are_refused(tmp_path: Path, embedders: dict[str, Embedder]) -> None:
     copy = Path(shutil.copytree(MODELS / "sif", tmp_path / "copy"))
-    with pytest.raises(BundleError, match=r"two models are named 'sif', .*sif and .*copy; leave one out"):
+    with pytest.raises(BundleError, match="two models .*'sif', .*sif .*copy"):
         load_models(Settings(model=("sif", str(copy))))
-    with pytest.raises(BundleError, match="two models are named 'sif'"):
+    with refused(BundleError, "'sif'"):
         create_app(Settings(), [embedders["sif"], embedders["sif"]])
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
+from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.batching import work_queue
@@ -67,7 +68,7 @@ def test_work_that_cannot_end_before_the_deadline_is_refused_unless_alone() -> N
         # The longest alone is admitted, however long it takes.
         first = asyncio.create_task(work_in(queue, 60, lambda: gate.wait(PATIENCE)))
         await asyncio.sleep(0.01)
-        with pytest.raises(Overloaded, match=r"1 matches .* would end in about 60\.1 s, after its deadline") as late:
+        with pytest.raises(Overloaded, match=r"1 matches .* 60\.1 s.*deadline") as late:
             await work_in(queue, 0.1, int)
         assert late.value.reason == "deadline"
         assert late.value.retry_after == pytest.approx(60)
@@ -87,7 +88,7 @@ def test_only_so_many_are_present(monkeypatch: pytest.MonkeyPatch) -> None:
         with ExitStack() as present:
             present.enter_context(queue.admit(cost_of(0.1)))
             present.enter_context(queue.admit(cost_of(0.1)))
-            with pytest.raises(Overloaded, match="2 matches are being made or waiting"):
+            with refused(Overloaded, "2 matches"):
                 present.enter_context(queue.admit(cost_of(0.1)))
         assert await work_in(queue, 0.1, int) == 0
         queue.close()
@@ -117,7 +118,7 @@ def test_work_that_has_waited_too_long_is_dropped_before_it_begins() -> None:
         await asyncio.sleep(0.1)
         gate.set()
         await first
-        with pytest.raises(Overloaded, match="longer than its deadline"):
+        with refused(Overloaded, "deadline"):
             await second
         assert not begun
         queue.close()
