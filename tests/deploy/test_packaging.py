@@ -24,6 +24,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS, ROOT
+from errors_support import assert_names
 from http_support import served_process, until
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
@@ -201,14 +202,14 @@ def test_the_installed_commands_say_what_they_are_and_what_is_missing(installed:
     assert run(installed / "gramvec", "--version", cwd=nowhere).stdout == said
     assert run(installed / "python", "-m", "gramvec", "--version", cwd=nowhere).stdout == said
     missing = run(installed / "gramvec", "similarity", "--model", "sif", "a", "b", cwd=nowhere, expect=1).stderr
-    assert missing == "Error: no model 'sif': give a bundle's folder or a name (there are gramvec-en)\n"
+    assert_names(missing, "'sif'", "there are gramvec-en")
     run(installed / "python", "-c", "import gramvec.server.app, sys; assert 'torch' not in sys.modules", cwd=nowhere)
     pairs = nowhere.parent / "pairs.tsv"
     pairs.write_text("one\ttwo\n")
     torch = run(
         installed / "gramvec-train", "fit", "--pairs", pairs, "--export", nowhere.parent / "mine", cwd=nowhere, expect=1
     ).stderr
-    assert torch == "gramvec-train: torch is not installed; install gramvec[train]\n"
+    assert_names(torch, "torch", "gramvec[train]")
 
 
 def test_without_a_compiler_and_a_model_it_installs_and_says_so(installed: Path, home: Path, nowhere: Path) -> None:
@@ -224,7 +225,7 @@ def test_without_a_compiler_and_a_model_it_installs_and_says_so(installed: Path,
     shutil.copytree(installed.parent, programs.parent, symlinks=True)
     run(programs / "python", "-m", "pip", "install", "-q", "--force-reinstall", "--no-deps", wheel, cwd=home)
     command = [programs / "python", "-m", "gramvec", "similarity", "vehicals", "vehicles"]
-    assert "installed without a model" in run(*command, cwd=nowhere, expect=1).stderr
+    assert "without a model" in run(*command, cwd=nowhere, expect=1).stderr
     found = run(*command, cwd=nowhere, GRAMVEC_MODELS=str(MODELS))
     score, word = found.stdout.split()
     wanted = gramvec.load(MODELS / "gramvec-en").similarity(["vehicals"], ["vehicles"])[0, 0]

@@ -18,6 +18,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
+from errors_support import refused
 from gramvec.errors import GramvecError
 from http_support import COMMAND, PATIENCE, served_process, serves, until
 from reliability.support import small_bundle
@@ -90,7 +91,7 @@ def test_embed_onto_a_full_disk_leaves_what_was_there(
 def test_embed_to_a_full_standard_output_is_one_sentence(lines: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         said = failure(GRAMVEC, "embed", lines, "--model", MODEL, stdout=full)
-    assert said.startswith("Error: No space left on device")
+    assert said.startswith("Error: No space left")
 
 
 def test_embed_into_a_device_leaves_the_device(lines: Path) -> None:
@@ -214,5 +215,5 @@ def test_a_model_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     bundle = small_bundle(tmp_path / "small")
     (bundle / "vocabulary.safetensors").unlink()
     (bundle / "vocabulary.safetensors").symlink_to(bundle / "vocabulary.safetensors")
-    with pytest.raises(GramvecError, match=r"vocabulary\.safetensors: cannot be read"):
+    with refused(GramvecError, "vocabulary.safetensors"):
         gramvec.load(bundle, device="cpu")

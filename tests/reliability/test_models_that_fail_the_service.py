@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from conftest import MODELS
+from errors_support import assert_names
 from http_support import PATIENCE, children, served_process, until
 
 pytestmark = pytest.mark.slow
@@ -68,7 +69,7 @@ def test_a_reload_that_takes_too_long_is_given_up_and_the_next_goes_on(folder: P
         made.rename(folder)
         answer = reloaded(url)
         assert answer.status_code == 422
-        assert "it took more than 5 s and was given up" in answer.json()["error"]
+        assert "5 s" in answer.json()["error"]
         assert embedded(url).status_code == 200
         # The one that was given up still reads.
         folder.rename(made)
@@ -112,4 +113,4 @@ def test_one_process_whose_table_was_cut_short_is_ended_and_does_not_start_again
     with served_process("--model", str(folder)) as (process, _):
         assert process.wait(timeout=PATIENCE) == 1
         assert process.stderr is not None
-        assert "model.onnx.data: 4096 bytes, the manifest has" in process.stderr.read().splitlines()[-1]
+        assert_names(process.stderr.read().splitlines()[-1], "model.onnx.data", "4096 bytes")

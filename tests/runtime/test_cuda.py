@@ -24,6 +24,7 @@ from batches import batch_of
 
 import gramvec
 from conftest import ROOT, SHIPPED
+from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.cuda import MAX_TEXTS, CudaRuntime, rows_a_call
@@ -283,7 +284,7 @@ def test_the_limit_of_rows_is_one_of_cudas(bundles: dict[str, Bundle]) -> None:
 @pytest.mark.parametrize("wrong", [-1, 10_000_000])
 def test_a_row_that_does_not_exist_is_refused_before_the_call(both: Callable[[str], Both], wrong: int) -> None:
     _, cuda, _ = both("gramvec-en")
-    with pytest.raises(BackendError, match=f"row {wrong} is not in the table of 286000 rows"):
+    with refused(BackendError, f"row {wrong}", "286000 rows"):
         cuda.run(batch_of([1, wrong, 2]))
 
 
@@ -297,7 +298,7 @@ def test_closed(bundles: dict[str, Bundle]) -> None:
 @pytest.mark.parametrize("precision", ["float32", "float16"])
 def test_sums_that_depend_on_their_order_are_refused(precision: str, caplog: pytest.LogCaptureFixture) -> None:
     path = BUNDLES / f"sum-linear-{precision}"
-    with pytest.raises(DeviceError, match=r"cuda is unavailable: small: has no int8 table.*convert --precision int8"):
+    with refused(DeviceError, "cuda", "small", "convert --precision int8"):
         gramvec.load(path, device="cuda")
     caplog.set_level("INFO", "gramvec.runtime")
     assert gramvec.load(path).device == "cpu"

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MODELS
+from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
@@ -207,7 +208,7 @@ def test_shipped_models_in_several_threads(real_texts: list[str]) -> None:
 @pytest.mark.parametrize("wrong", [-1, 4, 10_000_000])
 @pytest.mark.usefixtures("on_a_cpu")
 def test_a_row_that_does_not_exist_is_refused_before_the_call(make: Make, wrong: int) -> None:
-    with pytest.raises(BackendError, match=f"row {wrong} is not in the table of 4 rows"):
+    with refused(BackendError, f"row {wrong}", "4 rows"):
         CudaRuntime(make()).run(batch_of([0], [3, wrong]))
 
 
@@ -232,9 +233,7 @@ def test_a_device_that_fails_is_no_device(
     assert (open_runtime(bundle).device, open_runtime(bundle, "cuda", "onnx").device) == ("cuda", "cuda")
     with monkeypatch.context() as patch:
         patch.setattr(cuda._Lane, "run", lambda *_: 1 / 0)
-        with pytest.raises(
-            DeviceError, match="device cuda is unavailable: onnxruntime failed on cuda: division by zero"
-        ):
+        with refused(DeviceError, "cuda", "division by zero"):
             open_runtime(bundle, "cuda")
         caplog.clear()
         assert open_runtime(bundle).device == "cpu"

