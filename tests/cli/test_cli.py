@@ -154,7 +154,7 @@ def test_verify_tells_a_graph_that_cannot_be_loaded_or_gives_other_vectors(bundl
     graph = bundle_copy / "model.cpu.onnx"
     sound = graph.read_bytes()
     for data, said in (
-        (b"no graph", "model.cpu.onnx: no graph that a bundle may have"),
+        (b"no graph", "model.cpu.onnx"),
         (sound.replace(b"Tanh", b"Sign"), "native on cpu and onnx on cpu differ by "),
     ):
         graph.write_bytes(data)

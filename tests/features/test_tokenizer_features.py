@@ -256,11 +256,11 @@ HOSTILE = {
     ),
     "text that grows by one replacement after the other": (
         _changed(normalizer=_replaces([("a", " a ")] * 8)),
-        "makes a text up to 17 times as long",
+        "17 times",
     ),
     "text that grows by what another replacement writes": (
         _changed(normalizer=_replaces([("a", " a ")] * 7 + [("b", "a")])),
-        "makes a text up to 29 times as long",
+        "29 times",
     ),
     "text that grows by a map and by replacements": (
         _changed(
@@ -272,15 +272,15 @@ HOSTILE = {
                 ],
             }
         ),
-        "makes a text up to 90 times as long",
+        "90 times",
     ),
     "a prefix of megabytes": (
         _changed(model=_MODEL | {"continuing_subword_prefix": "#" * 2_000_000}),
-        "continuing_subword_prefix is not a text of at most 64 bytes",
+        "continuing_subword_prefix",
     ),
     "a suffix of 65 bytes": (
         _changed(model={"type": "BPE", "vocab": {"a": 0}, "merges": [], "end_of_word_suffix": "\u00e9" * 32 + "a"}),
-        "end_of_word_suffix is not a text of at most 64 bytes",
+        "end_of_word_suffix",
     ),
     "a prefix that is a list": (_changed(model=_MODEL | {"continuing_subword_prefix": ["##"]}), "at most 64 bytes"),
     "deeply nested sequences": (_changed(normalizer=_nested(9)), "Sequence is not known"),

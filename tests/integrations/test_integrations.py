@@ -84,9 +84,9 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
         assert vectors_of(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
     assert name_of(embedder) == str(embedder.bundle.path)
     assert MAX_OPEN >= 2
-    with pytest.raises(InputError, match="model: must be a name, a folder, an Embedder or a Client, got int"):
+    with pytest.raises(InputError, match="model: .*int"):
         open_model(3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="dimensions: must be a whole number from 1 to 300"):
+    with pytest.raises(InputError, match="dimensions.* 1 to 300"):
         vectors_of(embedder, TEXTS, dimensions=301)
     with pytest.raises(InputError, match="cannot be stored; give the model's name or folder"):
         name_of(3)  # type: ignore[arg-type]
@@ -296,10 +296,10 @@ def test_spacy_reads_word_vectors(embedder: Embedder, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "there are no words to write"),
-        (["a", "new york"], "word 1 is empty or has white space; write _ for it"),
-        (["a", ""], "word 1 is empty or has white space"),
-        (["a", "b", "a"], "word 2 occurs twice; leave it out"),
+        ([], "no words"),
+        (["a", "new york"], "word 1"),
+        (["a", ""], "word 1"),
+        (["a", "b", "a"], "word 2"),
         (["a", None], "word 1 is of type NoneType; give str"),
         ("word", "wrap it in a list"),
     ],
@@ -309,7 +309,7 @@ def test_words_that_the_file_cannot_hold_leave_what_was_there(words: Any, said: 
     path.write_text("kept")
     with pytest.raises(InputError, match=said):
         integrations.save_word_vectors(words, path, model=FOLDER)
-    with pytest.raises(InputError, match="form: must be 'txt' or 'bin'"):
+    with pytest.raises(InputError, match="form.*'txt'.*'bin'"):
         integrations.save_word_vectors(["a"], path, model=FOLDER, form="kv")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="lone surrogate"):
         integrations.save_word_vectors(["a", "\ud800"], path, model=FOLDER)

@@ -191,10 +191,10 @@ def test_rows_may_be_dicts() -> None:
     assert gramvec.pair_scores(rows[:2], others, on="name").shape == (2,)
     assert gramvec.match(rows, others, on="name", block="city", threshold=0).left.tolist() == [0]
     for left, on, said in (
-        (["Acme"], "name", "on names columns, and these rows are texts; leave it out"),
-        (columns, None, "these are tables; name the columns to compare with on"),
-        ([{"name": "a"}, "b"], "name", "row 1 is of type str; give a dict, as the others are"),
-        (rows, "nme", "a table has no column 'nme'"),
+        (["Acme"], "name", "texts; leave it out"),
+        (columns, None, "tables"),
+        ([{"name": "a"}, "b"], "name", "row 1 .*str"),
+        (rows, "nme", "'nme'"),
     ):
         with pytest.raises(InputError, match=said):
             gramvec.match(left, others if on else ["x"], on=on)

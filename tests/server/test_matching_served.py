@@ -74,14 +74,10 @@ def test_more_than_one_answer_may_have_is_refused(client: httpx.Client, monkeypa
     monkeypatch.setattr(route, "MAX_MATCHES", 11)
     assert client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 2}).status_code == 200
     answer = client.post("/match", json={"left": LEFT, "right": RIGHT, "top": 1000})
-    assert (answer.status_code, answer.json()["error"]) == (
-        413, "4 left texts with top 3 are more than 11 matches; ask for fewer"
-    )  # fmt: skip
+    assert (answer.status_code, "11 matches" in answer.json()["error"]) == (413, True), answer.text
     monkeypatch.setattr(route, "MAX_MATCH_PAIRS", 11)
     answer = client.post("/match", json={"left": LEFT, "right": RIGHT})
-    assert (answer.status_code, answer.json()["error"]) == (
-        413, "4 left and 3 right texts are more than 11 pairs; send fewer texts"
-    )  # fmt: skip
+    assert (answer.status_code, "11 pairs" in answer.json()["error"]) == (413, True), answer.text
 
 
 def test_without_scipy_it_says_what_to_install(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -230,7 +230,7 @@ def test_a_head_that_cannot_be_served_is_refused_at_the_start(
     tmp_path: Path, head: tuple[Path, Head], embedder: gramvec.Embedder
 ) -> None:
     for path, sentence in (
-        (head[0], "was made with 'paragram-phrase' .*; serve that model as well, or make the head again"),
+        (head[0], "'paragram-phrase'"),
         (tmp_path / "none", "cannot be read"),
     ):
         with pytest.raises(InputError, match=sentence):
