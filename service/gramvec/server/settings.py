@@ -70,7 +70,7 @@ def parse_named_files(given: Sequence[str]) -> dict[str, Path]:
     for text in given:
         name, _, path = text.partition("=")
         if not name or not path:
-            raise ValueError("must be NAME=FILE, as in things=things.index")
+            raise ValueError("must be NAME=FILE: a name for requests, and the file, as in tickets=/data/tickets")
         if name in found:
             raise ValueError(f"gives two files the name {name!r}; choose another for one of them")
         found[name] = Path(path)
