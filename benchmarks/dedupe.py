@@ -30,7 +30,7 @@ from benchmarks.results import Group, Part, Row
 from gramvec.duplicates.likely import likely_pairs
 from gramvec.duplicates.pairs import LEAST_THRESHOLD
 from gramvec.matching.match_tables import threshold_of
-from gramvec.matching.nearest import Matches, joined, taken
+from gramvec.matching.nearest import Matches, concatenate_matches, select_pairs
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
 
 # Rows that TF-IDF compares a line with to find its duplicates.
@@ -155,7 +155,7 @@ def _ways_of(
 
     def above(find: Callable[[Sequence[str]], Matches], threshold: float) -> Matches:
         pairs = find(lines)
-        return taken(pairs, pairs.scores >= threshold)
+        return select_pairs(pairs, pairs.scores >= threshold)
 
     return {
         OURS: lambda: _by_model(values),
@@ -225,7 +225,7 @@ def _by_rapidfuzz(texts: Sequence[str]) -> Matches:
         ratios = cdist(texts[start : start + BLOCK_ROWS], texts[start:], scorer=scorer, score_cutoff=60, workers=1)
         left, right = np.nonzero(np.triu(ratios, 1))
         found.append(Matches(left + start, right + start, ratios[left, right] / 100))
-    return joined(found)
+    return concatenate_matches(found)
 
 
 OF_LINES: dict[str, Callable[[Sequence[str]], Matches]] = {

@@ -83,7 +83,7 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
     except ModuleNotFoundError as error:
         raise InputError(f"{purpose} needs {error.name}; install it with: pip install 'gramvec[{extra}]'") from error
     except ImportError as error:  # installed, and its libraries do not load
-        raise InputError(f"{purpose} needs {module}, which does not load: {quoted(error)}") from error
+        raise InputError(f"{purpose} needs {module}, which does not load: {quote(error)}") from error
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -93,7 +93,7 @@ def printable(text: str, kept: str = "") -> str:
     return "".join(char if char.isprintable() or char in kept else repr(char)[1:-1] for char in text)
 
 
-def quoted(value: object) -> str:
+def quote(value: object) -> str:
     """Return untrusted text for a message: one line of at most 100 characters in printable ASCII.
 
     An exception gives its message, at most 400 characters; any other object gives the name of its type.

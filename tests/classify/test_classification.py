@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from conftest import MODELS
 from errors_support import assert_names, refused
 from gramvec.classify.fit import SCALES, fit_head, logistic_regression
-from gramvec.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, scored
+from gramvec.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, score_logits
 from gramvec.classify.ngrams import NgramColumns
 from gramvec.classify.targets import Targets
 from gramvec.cli import cli
@@ -475,7 +475,7 @@ def test_logistic_regression_is_scikit_learns() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     weights = logistic_regression(vectors, Targets(np.arange(300), own, 300, 5))
     theirs = LogisticRegression(C=10, max_iter=1000, tol=1e-8).fit(vectors, own)
-    ours = scored(vectors @ weights[:-1] + weights[-1], np.full(300, -np.inf, np.float32), several=False)
+    ours = score_logits(vectors @ weights[:-1] + weights[-1], np.full(300, -np.inf, np.float32), several=False)
     assert np.abs(ours - theirs.predict_proba(vectors)).max() < 0.03
 
 

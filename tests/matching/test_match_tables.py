@@ -16,7 +16,7 @@ from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.matching import groups
 from gramvec.matching.fields import Field
-from gramvec.matching.groups import GroupPairs, grouped
+from gramvec.matching.groups import GroupPairs, group_rows
 from gramvec.matching.match_tables import LEAST_THRESHOLD, block_of, match_fields, threshold_of
 from gramvec.matching.nearest import Matches
 
@@ -27,7 +27,7 @@ names = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=8)
 
 def scored(left: list[str], right: list[str], seed: int, *, same: bool = False) -> GroupPairs:
     """Groups of rows with all their pairs, and scores of which some are equal."""
-    one, other = grouped([left]), grouped([right])
+    one, other = group_rows([left]), group_rows([right])
     at, with_ = (
         x.ravel() for x in np.meshgrid(np.arange(len(one.counts)), np.arange(len(other.counts)), indexing="ij")
     )

@@ -48,7 +48,7 @@ def closing(sent: bytes) -> bytes:
 LAST = closing(NORMAL)
 
 
-class LoadedModel(NamedTuple):
+class Served(NamedTuple):
     """A process that serves: its id, and where."""
 
     process: int
@@ -56,11 +56,11 @@ class LoadedModel(NamedTuple):
 
 
 @contextmanager
-def served_model(name: str) -> Iterator[LoadedModel]:
+def served_model(name: str) -> Iterator[Served]:
     """`gramvec serve` of a shipped model, ready, and alive to the end."""
     with served_process("--model", str(MODELS / name), "--device", "cpu") as (process, port):
         until(lambda: serves(port))
-        yield LoadedModel(process.pid, RunningServer(None, port))  # type: ignore[arg-type]
+        yield Served(process.pid, RunningServer(None, port))  # type: ignore[arg-type]
         assert process.poll() is None
 
 

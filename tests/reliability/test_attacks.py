@@ -17,7 +17,7 @@ import pytest
 from http_support import PATIENCE, RunningServer, post_bytes
 from reliability.support import (
     LAST,
-    LoadedModel,
+    Served,
     Wire,
     answers,
     ask,
@@ -43,7 +43,7 @@ BODY_ROOM = 4 * LIMIT
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[LoadedModel]:
+def server() -> Iterator[Served]:
     with served_model("gramvec-en") as found:
         assert is_normal(ask(found.at, LAST)[0])
         explained = b'{"inputs": {"source_sentence": "a", "target_sentence": "b"}}'
@@ -88,7 +88,7 @@ class Health:
 
 
 @contextmanager
-def bounded(server: LoadedModel, room: int) -> Iterator[None]:
+def bounded(server: Served, room: int) -> Iterator[None]:
     """/health is answered throughout, and memory grows by so many bytes at most."""
     with Health(server.at) as alone:
         time.sleep(0.5)  # what it takes on this machine, as busy as it is
@@ -165,7 +165,7 @@ LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
 
 @once_of_three
 @pytest.mark.parametrize("case", LARGE)
-def test_a_body_that_is_full_of_what_is_wrong(server: LoadedModel, case: str) -> None:
+def test_a_body_that_is_full_of_what_is_wrong(server: Served, case: str) -> None:
     path, body, status, words = LARGE[case]
     sent = closing(post_bytes(body(), path=path))
     with bounded(server, BODY_ROOM):
@@ -193,7 +193,7 @@ MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
     ],
     ids=["one", "many", "tibetan", "openai", "sparse", "rerank", "match", "explain"],
 )
-def test_texts_of_combining_marks(server: LoadedModel, path: str, body: object) -> None:
+def test_texts_of_combining_marks(server: Served, path: str, body: object) -> None:
     sent = closing(post_bytes(json.dumps(body, ensure_ascii=False).encode(), path=path))
     with bounded(server, 250 * MB if path == "/match" else 64 * MB):
         (answer,) = ask(server.at, sent)
@@ -202,7 +202,7 @@ def test_texts_of_combining_marks(server: LoadedModel, path: str, body: object) 
 
 @once_of_three
 @pytest.mark.parametrize("letters", ["ab", "abcdefghijkl"])
-def test_the_largest_match_of_texts_that_share_all(server: LoadedModel, letters: str) -> None:
+def test_the_largest_match_of_texts_that_share_all(server: Served, letters: str) -> None:
     pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
     made = random.Random(letters)
     texts = ["".join(made.choices(letters, k=245)) for _ in range(2_000)]
@@ -219,7 +219,7 @@ HEAD = b"POST /embed HTTP/1.1\r\nhost: t\r\ncontent-type: application/json\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 
 
-def flood(server: LoadedModel, begin: bytes, piece: bytes, size: int) -> list[Wire]:
+def flood(server: Served, begin: bytes, piece: bytes, size: int) -> list[Wire]:
     """What comes back to so many bytes, sent as far as they are taken."""
     with server.at.connect() as connection:
         send_as_far_as_taken(connection, begin)
@@ -240,7 +240,7 @@ def flood(server: LoadedModel, begin: bytes, piece: bytes, size: int) -> list[Wi
     ],
     ids=["trailer", "extension", "trailer behind an answer", "lines", "a line"],
 )
-def test_what_does_not_end(server: LoadedModel, begin: bytes, piece: bytes) -> None:
+def test_what_does_not_end(server: Served, begin: bytes, piece: bytes) -> None:
     with bounded(server, 16 * MB):
         found = flood(server, begin, piece, 60 * MB)
     assert [answer.status for answer in found] in ([431], [404])
@@ -248,7 +248,7 @@ def test_what_does_not_end(server: LoadedModel, begin: bytes, piece: bytes) -> N
 
 @once_of_three
 @pytest.mark.parametrize("line", [b"a:\r\n" * 90, b"x: " + b"y" * 60_000], ids=["lines", "a line"])
-def test_a_thousand_heads_that_do_not_end(server: LoadedModel, line: bytes) -> None:
+def test_a_thousand_heads_that_do_not_end(server: Served, line: bytes) -> None:
     with bounded(server, 64 * MB):
         connections = [server.at.connect() for _ in range(1_000)]
         for connection in connections:
@@ -259,7 +259,7 @@ def test_a_thousand_heads_that_do_not_end(server: LoadedModel, line: bytes) -> N
 
 
 @once_of_three
-def test_heads_that_do_not_end_leave_room_for_short_ones(server: LoadedModel) -> None:
+def test_heads_that_do_not_end_leave_room_for_short_ones(server: Served) -> None:
     """Those that hold much are sent away once all of them hold too much; who holds little is never counted."""
     connections = [server.at.connect() for _ in range(400)]
     try:
@@ -280,7 +280,7 @@ def test_heads_that_do_not_end_leave_room_for_short_ones(server: LoadedModel) ->
 
 
 @once_of_three
-def test_chunks_of_a_byte(server: LoadedModel) -> None:
+def test_chunks_of_a_byte(server: Served) -> None:
     body = b'{"inputs": "' + b"x" * 500_000 + b'", "truncate": true}'
     sent = closing(CHUNKED.replace(b"host: t", b"host: test")) + b"".join(b"1\r\n%c\r\n" % one for one in body)
     with bounded(server, 16 * MB):
@@ -289,7 +289,7 @@ def test_chunks_of_a_byte(server: LoadedModel) -> None:
 
 
 @once_of_three
-def test_requests_sent_ahead(server: LoadedModel) -> None:
+def test_requests_sent_ahead(server: Served) -> None:
     """Ten thousand in one piece take a turn each, and no more memory than their bytes."""
     short = b"GET /health HTTP/1.1\r\nhost:\r\n\r\n"
     with bounded(server, 16 * MB), server.at.connect() as connection:
@@ -307,7 +307,7 @@ def best_of_all(texts: int) -> bytes:
 
 
 @once_of_three
-def test_the_best_of_a_million_scores_take_what_they_reserve(server: LoadedModel) -> None:
+def test_the_best_of_a_million_scores_take_what_they_reserve(server: Served) -> None:
     sent = best_of_all(1_024)
     ask(server.at, sent)  # what the C library keeps of it, it keeps the first time
     with bounded(server, 96 * MB):
@@ -317,7 +317,7 @@ def test_the_best_of_a_million_scores_take_what_they_reserve(server: LoadedModel
 
 
 @once_of_three
-def test_a_million_sparse_entries_take_what_they_reserve(server: LoadedModel) -> None:
+def test_a_million_sparse_entries_take_what_they_reserve(server: Served) -> None:
     numbers = random.Random(0)
     texts = ["".join(map(chr, numbers.choices(range(0x4E00, 0x9000), k=50_000))) for _ in range(10)]
     sent = closing(post_bytes(json.dumps({"inputs": texts}).encode(), path="/embed_sparse"))
@@ -328,7 +328,7 @@ def test_a_million_sparse_entries_take_what_they_reserve(server: LoadedModel) ->
 
 
 @once_of_three
-def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: LoadedModel) -> None:
+def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Served) -> None:
     sent = best_of_all(1_024)
     found: list[Wire] = []
     with bounded(server, 256 * MB):
@@ -342,7 +342,7 @@ def test_six_at_once_are_refused_before_they_take_more_than_all_may(server: Load
     assert set(statuses) <= {200, 429}
 
 
-def test_a_body_that_half_closes_its_connection_leaves_the_service_as_it_was(server: LoadedModel) -> None:
+def test_a_body_that_half_closes_its_connection_leaves_the_service_as_it_was(server: Served) -> None:
     """uvicorn takes the end of what a client sends for the end of the connection: it answers nothing."""
     body = json.dumps({"inputs": ["some text of a length " * 20] * 2_000}).encode()
     with server.at.connect() as connection:

@@ -12,7 +12,7 @@ from http_support import PATIENCE, post_bytes, until
 from reliability.support import (
     LAST,
     NORMAL,
-    LoadedModel,
+    Served,
     answers,
     ask,
     closing,
@@ -36,13 +36,13 @@ PIECE = b"x" * MB
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[LoadedModel]:
+def server() -> Iterator[Served]:
     with served_model("paragram-phrase") as found:
         yield found
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left(server: LoadedModel) -> Iterator[None]:
+def nothing_is_left(server: Served) -> Iterator[None]:
     # Once around, so that what is loaded at the first request is loaded.
     assert is_normal(ask(server.at, LAST)[0])
     before = descriptors(server.process)
@@ -60,7 +60,7 @@ HEAD = b"POST /embed HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\
 
 @pytest.mark.parametrize("path", [b"/embed", b"/v1/embeddings", b"/explain", b"/", b"/nowhere", b"/health"])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_of_a_gigabyte_is_refused(server: LoadedModel, path: bytes, chunked: bool) -> None:
+def test_a_body_of_a_gigabyte_is_refused(server: Served, path: bytes, chunked: bool) -> None:
     head = closing(HEAD.replace(b"/embed", path))
     with server.at.connect() as connection:
         if chunked:
@@ -83,7 +83,7 @@ def test_a_body_of_a_gigabyte_is_refused(server: LoadedModel, path: bytes, chunk
         assert answer.status in ((413,) if path not in (b"/nowhere", b"/health") else (404, 405, 413))
 
 
-def test_ten_bodies_of_a_gigabyte_at_once(server: LoadedModel) -> None:
+def test_ten_bodies_of_a_gigabyte_at_once(server: Served) -> None:
     connections = [server.at.connect() for _ in range(10)]
     for connection in connections:
         connection.sendall(HEAD + b"transfer-encoding: chunked\r\n\r\n")
@@ -94,7 +94,7 @@ def test_ten_bodies_of_a_gigabyte_at_once(server: LoadedModel) -> None:
         connection.close()
 
 
-def test_a_text_over_its_limit_in_a_body_within_it_is_refused_again_and_again(server: LoadedModel) -> None:
+def test_a_text_over_its_limit_in_a_body_within_it_is_refused_again_and_again(server: Served) -> None:
     body = json.dumps({"inputs": "long text " * 800_000}).encode()
     with httpx.Client(base_url=server.at.url, timeout=PATIENCE) as client:
         for _ in range(10):
@@ -104,7 +104,7 @@ def test_a_text_over_its_limit_in_a_body_within_it_is_refused_again_and_again(se
 
 
 @pytest.mark.parametrize("sent", [b"", NORMAL, NORMAL[:50], NORMAL[:-5]], ids=["nothing", "all", "head", "body"])
-def test_connections_that_end_give_their_descriptors_back(server: LoadedModel, sent: bytes) -> None:
+def test_connections_that_end_give_their_descriptors_back(server: Served, sent: bytes) -> None:
     for _ in range(4):
         connections = [server.at.connect() for _ in range(100)]
         for connection in connections:
@@ -113,7 +113,7 @@ def test_connections_that_end_give_their_descriptors_back(server: LoadedModel, s
             connection.close()
 
 
-def test_a_head_without_end_is_refused(server: LoadedModel) -> None:
+def test_a_head_without_end_is_refused(server: Served) -> None:
     for begin in (b"GET /", HEAD + b"x: ", HEAD):
         with server.at.connect() as connection:
             send_as_far_as_taken(connection, begin)
@@ -122,7 +122,7 @@ def test_a_head_without_end_is_refused(server: LoadedModel) -> None:
             assert all(answer.status in (400, 431) for answer in answers(received(connection)))
 
 
-def test_pipelining_without_reading_is_bounded(server: LoadedModel) -> None:
+def test_pipelining_without_reading_is_bounded(server: Served) -> None:
     """A client that sends on and on and takes no answer: the server stops to read."""
     body = json.dumps({"inputs": ["a fast car"] * 100}).encode()
     with server.at.connect() as connection:

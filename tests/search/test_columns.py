@@ -20,7 +20,15 @@ from gramvec.errors import InputError
 from gramvec.search import columns as columns_module
 from gramvec.search import snapshot as snapshot_module
 from gramvec.search.columns import ColumnFile, ColumnWriter
-from gramvec.search.filters import FilterColumn, columns_of, conditions_of, parsed, query_of, value_of, values_in
+from gramvec.search.filters import (
+    FilterColumn,
+    columns_of,
+    conditions_of,
+    parse_conditions,
+    query_of,
+    value_of,
+    values_in,
+)
 from gramvec.search.segments import tantivy
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
@@ -209,13 +217,13 @@ def test_numbers_that_have_equal_neighbors_are_refused(index: gramvec.Index, val
 
 
 def test_conditions_of_a_command_may_have_spaces_and_be_negative() -> None:
-    assert parsed(["price >= 6", "price < 9"]) == {"price": {"gte": "6", "lt": "9"}}
-    assert parsed(["a != x", "a!=y"]) == {"a": {"ne": ["x", "y"]}}
-    assert parsed(["a=", "b!="]) == {"a": [None], "b": {"ne": [None]}}
-    assert parsed(["a= x"]) == {"a": [" x"]}
-    assert parsed(["a>=1", "a!=3"]) == {"a": {"gte": "1", "ne": ["3"]}}
+    assert parse_conditions(["price >= 6", "price < 9"]) == {"price": {"gte": "6", "lt": "9"}}
+    assert parse_conditions(["a != x", "a!=y"]) == {"a": {"ne": ["x", "y"]}}
+    assert parse_conditions(["a=", "b!="]) == {"a": [None], "b": {"ne": [None]}}
+    assert parse_conditions(["a= x"]) == {"a": [" x"]}
+    assert parse_conditions(["a>=1", "a!=3"]) == {"a": {"gte": "1", "ne": ["3"]}}
     with refused(InputError, "on a"):
-        parsed(["a=1", "a!=2"])
+        parse_conditions(["a=1", "a!=2"])
 
 
 def test_a_column_grows_in_any_steps_and_lost_rows_are_cut_off(tmp_path: Path) -> None:

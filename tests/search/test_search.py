@@ -27,8 +27,8 @@ from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, count_ngrams, idf, letter_scores
 from gramvec.search import build, segments, writer
 from gramvec.search import snapshot as snapshot_module
-from gramvec.search.filters import parsed
-from gramvec.search.folder import read_manifest, writing
+from gramvec.search.filters import parse_conditions
+from gramvec.search.folder import lock_for_writing, read_manifest
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
@@ -235,15 +235,15 @@ def test_conditions(records: gramvec.Index, where: Any, expected: str) -> None:
 
 
 def test_conditions_of_the_command() -> None:
-    assert parsed(["a=x", "a=y", "b>=3", "b<9"]) == {"a": ["x", "y"], "b": {"gte": "3", "lt": "9"}}
-    assert parsed(["day:[2024-01-01 TO *]", "n={1 TO 2]"]) == {
+    assert parse_conditions(["a=x", "a=y", "b>=3", "b<9"]) == {"a": ["x", "y"], "b": {"gte": "3", "lt": "9"}}
+    assert parse_conditions(["day:[2024-01-01 TO *]", "n={1 TO 2]"]) == {
         "day": {"gte": "2024-01-01"},
         "n": {"gt": "1", "lte": "2"},
     }
-    assert parsed(["a:x=y"]) == {"a": ["x=y"]}
+    assert parse_conditions(["a:x=y"]) == {"a": ["x=y"]}
     for wrong in (["a"], ["=x"], ["a=1", "a>2"], ["a>1", "a>2"]):
         with pytest.raises(InputError, match="--where"):
-            parsed(wrong)
+            parse_conditions(wrong)
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_a_killed_add_leaves_the_last_commit(path: Path, small: gramvec.Embedder
 
 
 def test_two_writers_are_refused(path: Path, small: gramvec.Embedder) -> None:
-    with writing(path), refused(InputError, "another run"):
+    with lock_for_writing(path), refused(InputError, "another run"):
         gramvec.Index(path, model=small).add(["x"])
 
 

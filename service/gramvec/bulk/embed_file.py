@@ -126,14 +126,14 @@ class Work:
     options: Options
     bad: BadRows
 
-    def embedded(self, block: Block) -> EmbeddedBlock:
+    def embed_block(self, block: Block) -> EmbeddedBlock:
         """Embed a block."""
         bad = dict(block.bad)
         texts = list(block.texts)
         try:
             vectors = self.options.embed(self.embedder, texts)
         except InputError:
-            bad |= refused(self.embedder, texts, truncate=self.options.truncate)
+            bad |= find_refused(self.embedder, texts, truncate=self.options.truncate)
             for index in bad:
                 texts[index] = ""
             vectors = self.options.embed(self.embedder, texts)
@@ -148,7 +148,7 @@ class Work:
 
     def piece(self, form: Writes, block: Block) -> BlockPart:
         """Embed and encode a block."""
-        found = self.embedded(block)
+        found = self.embed_block(block)
         return BlockPart(form.encode(block, found.vectors, found.missing), found.rows)
 
 
@@ -162,7 +162,7 @@ def pieces(reader: Reader, form: Writes, work: Work, threads: int, start: Positi
     yield from map_in_order(blocks, partial(work.piece, form), threads)
 
 
-def refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) -> dict[int, str]:
+def find_refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) -> dict[int, str]:
     """Return the places of the texts that an embedder does not take, and why."""
     bad = {}
     for place, text in enumerate(texts):

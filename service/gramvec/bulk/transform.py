@@ -129,7 +129,7 @@ class Embed:
             else:
                 block.refuse(f"of type {type(text).__name__}, not a text")
         block.numbers = list(range(1, len(texts) + 1))
-        found = self.open().embedded(block)
+        found = self.open().embed_block(block)
         return found.vectors, found.missing
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gramvec.bundle.manifest import INPUTS, Manifest
 from gramvec.bundle.protobuf import MalformedError, ProtobufReader, count_packed, decode_packed, decode_signed
-from gramvec.errors import BundleError, quoted
+from gramvec.errors import BundleError, quote
 
 # What gramvec_training writes for bags of rows and layers above them, and others of their kind. None calls a graph of
 # its own, none reads a file, none draws random numbers, none goes step by step. If an input is empty, none leaves its
@@ -127,7 +127,7 @@ class _Graph:
         for name, kind, extents in self._value_infos(fields["input"]):
             _demand(
                 self._inputs.get(name) == (kind, extents),
-                f"inputs of {', '.join(self._inputs)}, and not {quoted(name)}",
+                f"inputs of {', '.join(self._inputs)}, and not {quote(name)}",
             )
             self._define(name)
         for tensor in fields["initializer"]:
@@ -145,14 +145,14 @@ class _Graph:
         _demand(all(name in self._defined for name, _, _ in outputs), "outputs that nodes have")
 
     def _define(self, name: str, constant: int | None = None) -> None:
-        _demand(name not in self._defined and name != "", f"one tensor named {quoted(name)}")
+        _demand(name not in self._defined and name != "", f"one tensor named {quote(name)}")
         self._defined[name] = constant
 
     def _check_node(self, node: memoryview) -> None:
         fields = self._read("a node", node, _NODE)
         operator = _string(fields, "op_type")
         if operator not in self._operators or _string(fields, "domain") not in DOMAINS:
-            raise MalformedError(f"operator {quoted(operator)} is none that bundles may use")
+            raise MalformedError(f"operator {quote(operator)} is none that bundles may use")
         inner = [
             self._read(f"an attribute of {operator}", _bytes(attribute), _ATTRIBUTE)
             for attribute in fields["attribute"]
@@ -160,7 +160,7 @@ class _Graph:
         tensors = [self._check_tensor(_bytes(tensor), may_be_external=False) for own in inner for tensor in own["t"]]
         inputs = [name for name in map(_text, fields["input"]) if name]
         for name in inputs:
-            _demand(name in self._defined, f"{quoted(name)} before the node that takes it")
+            _demand(name in self._defined, f"{quote(name)} before the node that takes it")
         sizes = [size for name in inputs if (size := self._defined[name]) is not None]
         constant = None
         if len(sizes) == len(inputs):
@@ -208,13 +208,13 @@ class _Graph:
         fields = self._read("a tensor", tensor, _TENSOR)
         name, kind = _string(fields, "name"), _number(fields, "data_type")
         if kind not in _SIZES:
-            raise MalformedError(f"tensor {quoted(name)} is of type {kind}, and not of numbers")
+            raise MalformedError(f"tensor {quote(name)} is of type {kind}, and not of numbers")
         _demand(_varints(fields["dims"]) <= MAX_EXTENTS, f"at most {MAX_EXTENTS} extents of a tensor")
         dims = chain.from_iterable(
             [extent] if isinstance(extent, int) else decode_packed(extent) for extent in fields["dims"]
         )
         extents = [decode_signed(extent) for extent in dims]
-        _demand(all(extent >= 0 for extent in extents), f"extents of tensor {quoted(name)} that are not negative")
+        _demand(all(extent >= 0 for extent in extents), f"extents of tensor {quote(name)} that are not negative")
         numbers = prod(extents)
         if _number(fields, "data_location") == _EXTERNAL or fields["external_data"]:
             _demand(may_be_external, "tensors of attributes that lie in the graph")
@@ -226,25 +226,25 @@ class _Graph:
         held += [len(_bytes(numbers)) / _SIZES[_FLOAT] for numbers in fields["float_data"]]
         held += [_varints(fields[field]) for field in ("int32_data", "int64_data") if fields[field]]
         if held != [numbers] and (held or numbers):
-            raise MalformedError(f"tensor {quoted(name)} does not hold the {numbers} numbers of its shape")
+            raise MalformedError(f"tensor {quote(name)} does not hold the {numbers} numbers of its shape")
         return name, numbers
 
     def _check_external(self, name: str, fields: Fields, length: int) -> None:
         """Check that a tensor lies whole inside one listed file of the bundle, at a valid offset."""
         inline = ("raw_data", "float_data", "int32_data", "int64_data")
-        _demand(not any(fields[field] for field in inline), f"one place for tensor {quoted(name)}")
-        _demand(_number(fields, "data_location") == _EXTERNAL, f"one place for tensor {quoted(name)}")
+        _demand(not any(fields[field] for field in inline), f"one place for tensor {quote(name)}")
+        _demand(_number(fields, "data_location") == _EXTERNAL, f"one place for tensor {quote(name)}")
         entries = [self._read("external_data", _bytes(entry), _ENTRY) for entry in fields["external_data"]]
         where = {_string(entry, "key"): _string(entry, "value") for entry in entries}
         if len(where) < len(entries) or set(where) != {"location", "offset", "length"}:
-            raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
+            raise MalformedError(f"tensor {quote(name)} lies at no location, offset and length")
         record = self._manifest.files.get(where["location"])
         if record is None:
-            raise MalformedError(f"tensor {quoted(name)} lies in {quoted(where['location'])}, which is not listed")
+            raise MalformedError(f"tensor {quote(name)} lies in {quote(where['location'])}, which is not listed")
         if not all(re.fullmatch(r"[0-9]{1,19}", where[key]) for key in ("offset", "length")):
-            raise MalformedError(f"tensor {quoted(name)} lies at no location, offset and length")
+            raise MalformedError(f"tensor {quote(name)} lies at no location, offset and length")
         if int(where["length"]) != length or int(where["offset"]) + length > record.bytes:
-            raise MalformedError(f"tensor {quoted(name)} does not lie inside of {where['location']}")
+            raise MalformedError(f"tensor {quote(name)} does not lie inside of {where['location']}")
 
     def _inner(self, what: str, fields: Fields, name: str, known: Mapping[int, str]) -> Fields:
         _demand(len(fields[name]) == 1, f"{name} in {what}")

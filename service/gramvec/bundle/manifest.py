@@ -18,7 +18,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gramvec.bundle.resolve import MANIFEST
-from gramvec.errors import BundleError, quoted
+from gramvec.errors import BundleError, quote
 
 FORMAT = "gramvec-bundle"
 FORMAT_VERSION = 2
@@ -62,7 +62,7 @@ def _printable(text: str) -> str:
 
 def _plain(name: str) -> str:
     if len(name) > LONGEST_NAME or _PLAIN.fullmatch(name) is None:
-        raise ValueError(f"{quoted(name)}: not a plain name of a file (letters, digits, and . _ + - inside)")
+        raise ValueError(f"{quote(name)}: not a plain name of a file (letters, digits, and . _ + - inside)")
     return name
 
 
@@ -113,7 +113,7 @@ class _Record(BaseModel):
         if isinstance(values, Mapping):
             for name in values:
                 if name not in cls.model_fields:
-                    raise ValueError(f"{quoted(name)}: Extra inputs are not permitted")
+                    raise ValueError(f"{quote(name)}: Extra inputs are not permitted")
         return values
 
 
@@ -239,7 +239,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
     version = values.get("format_version")
     if version != FORMAT_VERSION:
         raise BundleError(
-            f"{path}: format version {quoted(version)}, but this gramvec reads version {FORMAT_VERSION}; "
+            f"{path}: format version {quote(version)}, but this gramvec reads version {FORMAT_VERSION}; "
             "take the gramvec that wrote it, or export the model again"
         )
     try:
@@ -254,7 +254,7 @@ def read_manifest(path: Path, data: bytes) -> tuple[Manifest, str]:
 def _first(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     message = first["msg"].removeprefix("Value error, ")
-    return ": ".join([*([".".join(map(quoted, first["loc"]))] if first["loc"] else []), message])
+    return ": ".join([*([".".join(map(quote, first["loc"]))] if first["loc"] else []), message])
 
 
 def _contradiction(manifest: Manifest) -> str | None:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.classify.copies import near_copies, parts_held_out
-from gramvec.classify.head import MAX_LABELS, Head, HeadWeights, scored
+from gramvec.classify.head import MAX_LABELS, Head, HeadWeights, score_logits
 from gramvec.classify.ngrams import BLOCK_CHARACTERS, BLOCK_TEXTS, WORDS, NgramColumns
 from gramvec.classify.svm import learn_svm
 from gramvec.classify.targets import Targets
@@ -322,7 +322,7 @@ class _Fitting:
 
     def _scores(self, stacked: StackedParts, held: HeldOutTexts) -> Floats:
         none = (stacked.none + NOVELTY * held.news).astype(np.float32)
-        return scored(_mix(held.logits, stacked.weights), none, several=self.several)
+        return score_logits(_mix(held.logits, stacked.weights), none, several=self.several)
 
     def _learn_parts(self, weights: Doubles, shares: Doubles) -> tuple[Doubles, list[Linear | None], Doubles]:
         """Return the weights to report, the parts learned of all texts, and their weights."""
@@ -479,7 +479,7 @@ def logistic_regression(vectors: Floats, targets: Targets) -> Floats:
 
 def _shares(logits: Floats) -> Floats:
     """Return float32[n, labels]: exp(logits), each row divided by its sum."""
-    return scored(logits, np.full(len(logits), -np.inf, np.float32), several=False)
+    return score_logits(logits, np.full(len(logits), -np.inf, np.float32), several=False)
 
 
 def _mix(logits: Doubles, weights: Doubles) -> Floats:

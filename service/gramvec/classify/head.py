@@ -34,7 +34,7 @@ from gramvec.classify.ngrams import (
     WORDS,
     NgramColumns,
 )
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.tables import json_bounds
 from gramvec.tables.staging import whole
@@ -231,7 +231,7 @@ class Head:
         """Raise InputError where vectors are of another bundle than the head's, or have other dimensions."""
         if digest != self.digest:
             raise InputError(
-                f"the head was learned from another model ({quoted(self.model)}, digest {self.digest[:12]}) than "
+                f"the head was learned from another model ({quote(self.model)}, digest {self.digest[:12]}) than "
                 f"this one ({digest[:12]}); name that one with --model, or learn the head again"
             )
         if dimensions not in (None, self.dimensions):
@@ -267,7 +267,7 @@ class Head:
             for row, of_ngrams, new in self.ngrams.logits(texts):
                 logits[row] += of_ngrams
                 none[row] += np.float32(self.novelty * new)
-        return scored(logits, none, several=self.several)
+        return score_logits(logits, none, several=self.several)
 
     def _of_vectors(self, vectors: Floats) -> Floats:
         """Return logits float32[n, labels] with the intercepts."""
@@ -319,7 +319,7 @@ class LabelAnswer(NamedTuple):
     known: bool
 
 
-def scored(logits: Floats, none: Floats, *, several: bool) -> Floats:
+def score_logits(logits: Floats, none: Floats, *, several: bool) -> Floats:
     """Return scores float32[n, labels] of logits float32[n, labels] and that of no label, float32[n].
 
     Without `several`, exp(logit) divided by the sum of a row's and exp(none); with it, by exp(logit) + exp(none).

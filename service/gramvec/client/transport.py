@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from gramvec.errors import BackendError, InputError, ServiceError, quoted
+from gramvec.errors import BackendError, InputError, ServiceError, quote
 from gramvec.threads import RenewedAfterFork
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class Transport:
         name = wanted or info.default_model
         name = info.aliases.get(name, name)
         if name not in found:
-            sentence = f"{self.url}: serves no model {quoted(name)}; it has {quoted(', '.join(sorted(found)))}"
+            sentence = f"{self.url}: serves no model {quote(name)}; it has {quote(', '.join(sorted(found)))}"
             raise ServiceError(sentence, status=404)
         self._check_model(found[name].label)
         return found[name], info.limits
@@ -291,13 +291,13 @@ class Transport:
     def _check_model(self, label: str) -> None:
         if self._model is not None and label != self._model.label:
             raise ServiceError(
-                f"{self.url}: serves {quoted(label)} now, and served {quoted(self._model.label)} before: vectors of "
+                f"{self.url}: serves {quote(label)} now, and served {quote(self._model.label)} before: vectors of "
                 "two models cannot be compared; make a new client, and embed again"
             )
 
     def _failure(self, found: ServiceResponse | _NoAnswer) -> ServiceError:
         if isinstance(found, _NoAnswer):
-            return ServiceError(f"{self.url} gave no answer: {quoted(ValueError(found.reason))}")
+            return ServiceError(f"{self.url} gave no answer: {quote(ValueError(found.reason))}")
         sentence = f"{self.url}: {_sentence(found)}"
         return ServiceError(sentence, status=found.status, retry_after=_retry_after(found))
 
@@ -333,4 +333,4 @@ def _sentence(reply: ServiceResponse) -> str:
         message = orjson.loads(reply.body)["error"]
     except (ValueError, TypeError, KeyError, IndexError):
         message = None
-    return quoted(ValueError(message)) if isinstance(message, str) and message else f"it answered {reply.status}"
+    return quote(ValueError(message)) if isinstance(message, str) and message else f"it answered {reply.status}"

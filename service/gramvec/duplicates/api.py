@@ -69,7 +69,7 @@ def dedupe(
     distinct = distinct_rows(columns)
     if by == "meaning":
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
-        likely = meaning_pairs(distinct.joined(), embedder, threshold, most=MOST_PAIRS)
+        likely = meaning_pairs(distinct.join_columns(), embedder, threshold, most=MOST_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, most=MOST_PAIRS)
     return DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, keep, cells), ids)

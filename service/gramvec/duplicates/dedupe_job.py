@@ -31,7 +31,7 @@ from gramvec.report import JobReport, write_report
 from gramvec.runtime.base import Device
 from gramvec.search.index import Index
 from gramvec.tables.columns import count_cells
-from gramvec.tables.inputs import STDIN, spooled
+from gramvec.tables.inputs import STDIN, spool
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write
 from gramvec.tables.staging import check_outputs
 from gramvec.text.arrays import Int64s
@@ -153,7 +153,7 @@ class DedupeJob(InputFile):
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
-            file = spooled(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
+            file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN else None,
@@ -213,7 +213,7 @@ class DedupeJob(InputFile):
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
             likely = meaning_pairs(
-                distinct.joined(), embedder, self.threshold, most=limit or MOST_PAIRS, progress=watch
+                distinct.join_columns(), embedder, self.threshold, most=limit or MOST_PAIRS, progress=watch
             )
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)

@@ -35,7 +35,7 @@ class DistinctRows(NamedTuple):
         """Return how many rows each of the different ones stands for, int64[m]."""
         return np.bincount(self.of_row[self.of_row >= 0], minlength=len(self.columns[0])).astype(np.int64)
 
-    def joined(self) -> list[str]:
+    def join_columns(self) -> list[str]:
         """Return all columns of each different row as one text."""
         if len(self.columns) == 1:
             return self.columns[0]

@@ -68,7 +68,7 @@ def likely_pairs(
         fields = [Field(texts, texts, 1.0) for texts in columns]
         scored = score_fields(fields, same=True, threads=threads, progress=progress)
         least = 0.01 if threshold is None else threshold
-        both = scored.kept(scored.pairs.scores >= np.float32(least)).rows()
+        both = scored.select(scored.pairs.scores >= np.float32(least)).rows()
         lower = both.left < both.right
         found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
         candidates = NearPairs(*scored.first_rows())

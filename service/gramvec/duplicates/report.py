@@ -9,7 +9,7 @@ import numpy as np
 from gramvec.duplicates.distinct import DuplicateRows
 from gramvec.duplicates.rows import DedupeTable, KnownRow
 from gramvec.matching.fields import Field
-from gramvec.matching.nearest import Matches, taken
+from gramvec.matching.nearest import Matches, select_pairs
 from gramvec.matching.report import EQUAL_ROWS, list_pairs
 from gramvec.report import DuplicateGroup, GroupSizes, JobReport, ScoreHistogram, count_groups
 from gramvec.text.arrays import Int64s
@@ -71,7 +71,7 @@ def known_report(
     scores = np.array([one.score for one in found], np.float32)
     places = np.arange(len(found))
     best = Matches(places, places, scores)
-    known = taken(best, scores >= np.float32(threshold))
+    known = select_pairs(best, scores >= np.float32(threshold))
     texts = Field([table.text(one.row) for one in found], [one.text for one in found], 1.0)
     names = [table.name(one.row) for one in found], [f"document {one.id}" for one in found]
     unit = table.table.unit

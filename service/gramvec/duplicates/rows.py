@@ -120,7 +120,7 @@ def known_rows(
     column = index.manifest.column
     snapshot = index.snapshot()
     best: dict[int, tuple[str, str, float]] = {}
-    every = distinct.joined()
+    every = distinct.join_columns()
     progress.start("comparing with the index", len(every), "texts")
     for start in range(0, len(every), BLOCK_TEXTS):
         texts = every[start : start + BLOCK_TEXTS]
@@ -190,10 +190,10 @@ def write_kept(
             begun = False
             for block in reader.blocks():
                 if not begun and isinstance(reader, CsvReader):
-                    out.write(_ended(reader.header))
+                    out.write(_end_line(reader.header))
                 begun = True
-                kept = _kept(block.numbers, dropped)
-                out.writelines(_ended(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+                kept = _find_kept(block.numbers, dropped)
+                out.writelines(_end_line(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
 
 
 def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path) -> Iterator[dict[str, Any]]:
@@ -204,12 +204,12 @@ def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path
                 f"{output}: {reader.unit} {block.numbers[place]} cannot be written ({why}); name a file with the"
                 " input's ending, which takes it as it is"
             )
-        kept = _kept(block.numbers, dropped).tolist()
+        kept = _find_kept(block.numbers, dropped).tolist()
         for record in compress(records_of(block), kept):
             yield {name: value_or_none(record, name) for name in names} if names else record
 
 
-def _kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:
+def _find_kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:
     here = np.asarray(numbers, np.int64)
     if not len(dropped):
         return np.ones(len(here), np.bool_)
@@ -217,7 +217,7 @@ def _kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:
     return found
 
 
-def _ended(line: bytes) -> bytes:
+def _end_line(line: bytes) -> bytes:
     return line if line.endswith(b"\n") else line + b"\n"
 
 
@@ -226,4 +226,4 @@ def _write_parquet(reader: ParquetReader, dropped: Int64s, out: BinaryIO) -> Non
     with pq.ParquetWriter(out, reader.schema) as writer:
         for block in reader.blocks():
             batch = block.batch.cast(reader.schema)
-            writer.write_batch(batch.filter(pa.array(_kept(block.numbers, dropped))))
+            writer.write_batch(batch.filter(pa.array(_find_kept(block.numbers, dropped))))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.text.characters import compose
 from gramvec.text.folding import read_plain
 
@@ -55,7 +55,7 @@ class FeatureSpec:
         object.__setattr__(self, "normalization", tuple(self.normalization))
         if self.version != SPEC_VERSION:
             raise InputError(
-                f"FeatureSpec version {quoted(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
+                f"FeatureSpec version {quote(self.version)} is not known; this gramvec reads version {SPEC_VERSION}"
             )
         if any(isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MAX_ORDER for n in self.orders):
             raise InputError(f"orders: must be integers from 1 to {MAX_ORDER}, got {_show(self.orders)}")
@@ -96,7 +96,7 @@ class FeatureSpec:
         names = {field.name for field in fields(cls)}
         if set(values) != names:
             odd = sorted(names.symmetric_difference(values))
-            raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(map(quoted, odd[: len(names)]))}")
+            raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(map(quote, odd[: len(names)]))}")
         for name, kind in _JSON_TYPES.items():
             given = type(values[name])
             if given is not kind and not (kind is list and given is tuple):
@@ -104,7 +104,7 @@ class FeatureSpec:
         if len(values["orders"]) > MAX_ORDER or len(values["normalization"]) > MAX_RULES:
             raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalization")
         if len(values["unicode"]) > LONGEST_VERSION:
-            raise InputError(f"unicode {quoted(values['unicode'])} is no version")
+            raise InputError(f"unicode {quote(values['unicode'])} is no version")
         return cls(**values)
 
     @property
@@ -116,8 +116,8 @@ class FeatureSpec:
 
 def _show(value: object) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(map(quoted, value))}]"
-    return f"'{quoted(value)}'" if isinstance(value, str) else quoted(value)
+        return f"[{', '.join(map(quote, value))}]"
+    return f"'{quote(value)}'" if isinstance(value, str) else quote(value)
 
 
 _JSON_TYPES: dict[str, type] = {

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
-from gramvec.errors import BundleError, InputError, import_extra, quoted
+from gramvec.errors import BundleError, InputError, import_extra, quote
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spans import FeaturePlaces
 from gramvec.features.spec import FeatureSpec
@@ -98,7 +98,7 @@ class TokenSpec(FeatureSpec):
             raise InputError(f"features are not those that this gramvec reads, {RULE} with {', '.join(_LIMITS)}")
         for name, value in limits.items():
             if value is not None and (type(value) is not int or not 0 <= value <= MAX_LIMIT):
-                raise InputError(f"{name}: must be a whole number from 0 or null, got {quoted(value)}")
+                raise InputError(f"{name}: must be a whole number from 0 or null, got {quote(value)}")
         return cls(**limits)
 
 
@@ -131,7 +131,7 @@ class TokenVocabulary(Vocabulary):
         except _NOT_FAILURES:
             raise
         except BaseException as error:
-            raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quoted(error)}") from error
+            raise BundleError(f"{path}: not a tokenizer that gramvec serves: {quote(error)}") from error
         if not 0 <= (last := max(self.tokens.values(), default=-1)) < rows:
             raise BundleError(f"{path}: it has token {last}, and the table {rows} rows")
         self.rows, self.unknown_row, self.longest_word, self.lowercase, self.symbols = rows, -1, 0, False, True
@@ -181,7 +181,7 @@ class TokenFeaturizer(Featurizer):
             raise
         except BaseException as error:
             code_points(texts)  # raises with the index of the invalid text
-            raise InputError(f"the tokenizer failed on a text ({quoted(error)})") from error
+            raise InputError(f"the tokenizer failed on a text ({quote(error)})") from error
         # Lists up to the last step: for one text each call of numpy costs as much as a word.
         if spec.max_tokens is not None:
             parts = [part[: 4 * spec.max_tokens] for part in parts]
@@ -283,17 +283,17 @@ def _parts(part: Any, inner: str, depth: int = DEEPEST_SEQUENCE) -> list[Any]:
 def _check_parts(name: str, parts: list[Any], known: frozenset[str]) -> None:
     kinds = [part.get("type") if isinstance(part, dict) else None for part in parts]
     if odd := [kind for kind in kinds if kind not in known]:
-        raise ValueError(f"{name} {quoted(odd[0])} is not known")
+        raise ValueError(f"{name} {quote(odd[0])} is not known")
     # Two of these make a text longer by a factor each.
     if len(kinds) > MAX_PARTS or kinds.count("ByteLevel") > 1 or kinds.count("Precompiled") > 1:
         raise ValueError(f"{name} has more than {MAX_PARTS} parts, or two of one kind that lengthens texts")
     for part in parts:
         pattern = part.get("pattern") or {}
         if "Regex" in pattern and pattern["Regex"] not in PATTERNS:
-            raise ValueError(f"{name} has the pattern {quoted(pattern['Regex'])}, which is not known to be linear")
+            raise ValueError(f"{name} has the pattern {quote(pattern['Regex'])}, which is not known to be linear")
         replaced, content = pattern.get("String", " "), part.get("content", "")
         if len(content) > len(replaced) and (content.strip(" ") != replaced or len(content) > len(replaced) + 2):
-            raise ValueError(f"{name} puts {quoted(content)} in place of {quoted(replaced)}, which lengthens texts")
+            raise ValueError(f"{name} puts {quote(content)} in place of {quote(replaced)}, which lengthens texts")
         if max(len(part.get(field) or "") for field in ("prepend", "replacement")) > LONGEST_PREFIX:
             raise ValueError(f"{name} puts more than {LONGEST_PREFIX} characters before a text")
     times, by_map = _bound_growth(parts), max([_longest_of_map(name, part) for part in parts], default=1)
@@ -334,12 +334,12 @@ def _bound_growth(parts: list[Any]) -> int:
 
 def _check_model(model: dict[str, Any]) -> None:
     if (kind := model.get("type")) and kind not in MODELS:  # earlier files have none, for the library to guess
-        raise ValueError(f"model {quoted(kind)} is not known")
+        raise ValueError(f"model {quote(kind)} is not known")
     if model.get("dropout"):
         raise ValueError("its model leaves out merges at random")
     longest = model.get("max_input_chars_per_word", 100)
     if type(longest) is not int or longest > LONGEST_WORDPIECE_WORD:
-        raise ValueError(f"max_input_chars_per_word is {quoted(longest)}, and may be {LONGEST_WORDPIECE_WORD}")
+        raise ValueError(f"max_input_chars_per_word is {quote(longest)}, and may be {LONGEST_WORDPIECE_WORD}")
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         affix = model.get(name) or ""
         if not isinstance(affix, str) or len(affix.encode()) > LONGEST_AFFIX:

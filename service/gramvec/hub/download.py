@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quoted
+from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quote
 
 TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - a hint, no token
 # Seconds for questions and for each wait, and for each byte of the files: 200 kB a second.
@@ -110,7 +110,7 @@ class Hub:
             lambda: api.model_info(self.repository, revision=revision or None, files_metadata=True, timeout=MIN_SECONDS)
         )
         if not isinstance(found.sha, str) or _commit(found.sha) is None:
-            raise ServiceError(f"the hub does not name a commit of {quoted(self.repository)}; see to HF_ENDPOINT")
+            raise ServiceError(f"the hub does not name a commit of {quote(self.repository)}; see to HF_ENDPOINT")
         self.commit = found.sha
         for file in found.siblings or ():
             if isinstance(file.rfilename, str) and type(file.size) is int and file.size >= 0:
@@ -187,7 +187,7 @@ class Hub:
         # An answer that refuses a file may be longer than the file.
         if size > max(self._max_bytes, MAX_ANSWER_BYTES):
             raise ServiceError(
-                f"the hub sends over {max(self._max_bytes, MAX_ANSWER_BYTES):,} bytes about {quoted(self.repository)}; "
+                f"the hub sends over {max(self._max_bytes, MAX_ANSWER_BYTES):,} bytes about {quote(self.repository)}; "
                 "see to HF_ENDPOINT"
             )
 
@@ -208,16 +208,16 @@ def _refusals(repository: str) -> Iterator[None]:
         raise _translate_error(repository, error, errors) from error
     # The library reads answers unchecked.
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ServiceError(f"the hub sent nonsense about {quoted(repository)}; see to HF_ENDPOINT") from error
+        raise ServiceError(f"the hub sent nonsense about {quote(repository)}; see to HF_ENDPOINT") from error
 
 
 def _slow_error(repository: str) -> ServiceError:
-    return ServiceError(f"the hub is too slow with {quoted(repository)}; try again later")
+    return ServiceError(f"the hub is too slow with {quote(repository)}; try again later")
 
 
 def _translate_error(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
     """Return our error for one of the library's; these inherit from each other, so the first that fits counts."""
-    name = quoted(repository)
+    name = quote(repository)
     found: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
         (errors.HFValidationError, InputError, f"{name} is no name of a repository; give it as in ORG/NAME"),
         (errors.LocalTokenNotFoundError, ServiceError, f"the hub needs a token; {TOKEN}"),

@@ -28,7 +28,7 @@ from gramvec.bundle.bundle import (
 from gramvec.bundle.verified_files import MAX_BYTES_IN_MEMORY, Folder, open_folder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import unit
-from gramvec.errors import BundleError, quoted
+from gramvec.errors import BundleError, quote
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.runtime.onnx_graph import write_graph
 from gramvec.runtime.ort import OnnxRuntime
@@ -124,7 +124,7 @@ def import_static(
 def _spec(source: Path, settings: dict[str, Any] | None, vocabulary: TokenVocabulary) -> TokenSpec:
     longest = vocabulary.longest if settings is None else settings.get("max_length", DEFAULT_MAX_TOKENS)
     if longest is not None and (type(longest) is not int or not 1 <= longest <= MAX_TOKENS):
-        raise BundleError(f"{source}: a text has {quoted(longest)} tokens, which is not a number from 1")
+        raise BundleError(f"{source}: a text has {quote(longest)} tokens, which is not a number from 1")
     if settings is None:
         return TokenSpec(max_tokens=longest)
     # model2vec cuts characters, too, and leaves unknown tokens out.
@@ -144,7 +144,7 @@ def settings_of(folder: Folder) -> tuple[dict[str, Any] | None, str]:
         return None, _static_module(folder)
     settings: dict[str, Any] = _json(folder, CONFIG, dict)
     if settings.get("model_type", "model2vec") != "model2vec":
-        raise BundleError(f"{folder.path / CONFIG}: a model of the type {quoted(settings['model_type'])}; {REMEDY}")
+        raise BundleError(f"{folder.path / CONFIG}: a model of the type {quote(settings['model_type'])}; {REMEDY}")
     return settings, ""
 
 
@@ -156,7 +156,7 @@ def _static_module(folder: Folder) -> str:
         raise BundleError(f"{path}: not a StaticEmbedding, and Normalize after it; {REMEDY}")
     inner = modules[0].get("path", "")
     if not isinstance(inner, str) or not re.fullmatch(r"[\w.-]{0,100}", inner) or inner.startswith(".."):
-        raise BundleError(f"{path}: {quoted(inner)} is not a folder in it")
+        raise BundleError(f"{path}: {quote(inner)} is not a folder in it")
     if (folder.path / PROMPTS).is_file() and _json(folder, PROMPTS, dict).get("default_prompt_name") is not None:
         raise BundleError(f"{folder.path / PROMPTS}: the model puts a prompt before each text, which is not served")
     return inner and f"{inner}/"
@@ -202,6 +202,6 @@ def _floats(path: Path, name: str, found: ArrayFile) -> Floats:
     if dtype == "BF16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     if dtype not in ("F16", "F32", "F64", "I8"):
-        raise BundleError(f"{path}: {name} are of the type {quoted(dtype)}, and not floats")
+        raise BundleError(f"{path}: {name} are of the type {quote(dtype)}, and not floats")
     with np.errstate(over="ignore"):
         return array.astype(np.float32)

@@ -11,7 +11,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.account import Account, BlockRows
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.progress import NO_PROGRESS, Progress
-from gramvec.tables.batches import MISSING, Reader, named, value_at
+from gramvec.tables.batches import MISSING, Reader, list_names, value_at
 from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import FileFormat, Form
 from gramvec.tables.readers import DELIMITED
@@ -127,7 +127,7 @@ def _check_named(
             option = (options or {}).get(name, "--column")
             form = reader.format.form if reader is not None else None
             separated = DELIMITED if form in ("csv", "tsv") and len(table.found) == 1 else ""
-            there = f"has {named(table.found)}: choose one with {option}{separated}"
+            there = f"has {list_names(table.found)}: choose one with {option}{separated}"
             if form == "txt":
                 there = "is read as lines of text: say which form it has, such as csv"
             raise InputError(f"{table.name}: has no column {name!r}; it {there}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 
 # Columns that a written row has of the rows that it is made of.
 RowColumns = Literal["none", "compared", "all"]
@@ -40,8 +40,8 @@ def _explain(error: ValidationError, job: type[FileJob]) -> InputError:
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        return InputError(f"there is no option {quoted(name)}; the options are {', '.join(job.model_fields)}")
+        return InputError(f"there is no option {quote(name)}; the options are {', '.join(job.model_fields)}")
     if first["type"] == "missing":
         return InputError(f"{name}: is missing; give it", field=name)
     message = first["msg"][:1].lower() + first["msg"][1:]
-    return InputError(f"{name}: {message}, got {quoted(first['input'])}", field=name)
+    return InputError(f"{name}: {message}, got {quote(first['input'])}", field=name)

@@ -15,7 +15,7 @@ from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import uniform
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.matching.fields import nearest_rows, split
-from gramvec.matching.nearest import Matches, taken
+from gramvec.matching.nearest import Matches, select_pairs
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats, Int64s
 
@@ -59,7 +59,7 @@ def of(
             both = (blocks[0], blocks[0]) if blocks else None
             near = nearest_rows((vectors, vectors), both, DEPTH_ONE + 1, 0.0, threads=threads, progress=progress)
             low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
-            found.append(taken(Matches(low, high, near.scores), low != high))
+            found.append(select_pairs(Matches(low, high, near.scores), low != high))
             continue
         one, other = split(vectors, len(texts[0]))
         there_by, back_by = ((blocks[0], blocks[1]), (blocks[1], blocks[0])) if blocks else (None, None)

@@ -26,7 +26,7 @@ from gramvec.matching.fields import (
 )
 from gramvec.matching.groups import GroupPairs
 from gramvec.matching.match_tables import score_fields
-from gramvec.matching.nearest import Matches, RowIds, scipy_sparse, taken
+from gramvec.matching.nearest import Matches, RowIds, scipy_sparse, select_pairs
 from gramvec.matching.scoring import beside, leads, two_nearest
 from gramvec.progress import NO_PROGRESS, Progress
 
@@ -221,7 +221,7 @@ class _Rivals:
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
         found = [nearest_rows(way, keys, DEPTH + same, LEAST, threads=threads) for way, keys in ways]
         if same:
-            found = [taken(one, one.left != one.right) for one in found]
+            found = [select_pairs(one, one.left != one.right) for one in found]
         self._best = [two_nearest(one, len(way[0])) for one, (way, _) in zip(found, ways, strict=True)]
         there, back = found
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)

@@ -12,7 +12,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.matching.nearest import Matches, best, joined, nearest, places, taken
+from gramvec.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
 from gramvec.matching.scoring import (
     NGRAM_SHARE,
     WORD_SHARE,
@@ -84,12 +84,12 @@ def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bo
     With `same`, the candidates are pairs of one table, each given once. It is returned both ways, but by one-to-one.
     """
     check_choice(top, threshold)
-    above = taken(scored, scored.scores >= np.float32(threshold))
+    above = select_pairs(scored, scored.scores >= np.float32(threshold))
     if one_to_one:
         matches = pair_greedily(above, same=same)
     else:
         above = _both_ways(above) if same else above
-        matches = above if top is None else taken(above, places(above.left) < top)
+        matches = above if top is None else select_pairs(above, places(above.left) < top)
     return Matched(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
 
 
@@ -235,15 +235,15 @@ def _in_blocks(
                 in_block = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
                 found.append(Matches(a[in_block.left], b[in_block.right], in_block.scores))
         progress.advance(len(some))
-    pairs = joined(found)
-    return taken(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
+    pairs = concatenate_matches(found)
+    return select_pairs(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
 
 
 def _both_ways(pairs: Matches) -> Matches:
     """Return each pair of one table with either row on the left, by left row, then descending score."""
     left, right = np.append(pairs.left, pairs.right), np.append(pairs.right, pairs.left)
     scores = np.append(pairs.scores, pairs.scores)
-    return taken(Matches(left, right, scores), np.lexsort((right, -scores, left)))
+    return select_pairs(Matches(left, right, scores), np.lexsort((right, -scores, left)))
 
 
 def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
@@ -260,4 +260,4 @@ def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
             lefts.add(one)
             rights.add(other)
             kept.append(at)
-    return taken(pairs, np.sort(np.array(kept, np.int64)))
+    return select_pairs(pairs, np.sort(np.array(kept, np.int64)))

@@ -219,7 +219,7 @@ def _cross_validated(fit: Fit, features: PairFeatures, match: NDArray[np.bool_],
     return scores
 
 
-def _logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: float) -> LinearClassifier:
+def _fit_logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: float) -> LinearClassifier:
     """Fit a logistic regression by Newton's method. Its coefficients are drawn to those of the pair model alone."""
     wide = features.astype(np.float64)
     means, scales = wide.mean(axis=0), wide.std(axis=0)
@@ -241,7 +241,7 @@ def _logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: float) 
     return LinearClassifier(means, scales, found[:-1], float(found[-1]))
 
 
-def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
+def _fit_boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
     fewest = max(1, min(LEAF_PAIRS, len(match) // 10))
     fitted = scikit_learn("ensemble").HistGradientBoostingClassifier(
         max_iter=TREES, learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=fewest,
@@ -260,5 +260,5 @@ def _boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
 
 def _fits(*, trees: bool) -> dict[str, Fit]:
     """Return the ways to learn a classifier from features and labels, by name."""
-    fits: dict[str, Fit] = {f"logistic {pull:g}": partial(_logistic, pull=pull) for pull in PULLS}
-    return fits | ({"trees": _boosted} if trees else {})
+    fits: dict[str, Fit] = {f"logistic {pull:g}": partial(_fit_logistic, pull=pull) for pull in PULLS}
+    return fits | ({"trees": _fit_boosted} if trees else {})

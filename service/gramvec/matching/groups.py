@@ -10,7 +10,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
-from gramvec.matching.nearest import Matches, places, taken
+from gramvec.matching.nearest import Matches, places, select_pairs
 from gramvec.pairs.tokens import strip_punctuation
 from gramvec.text.arrays import Bools, Int64s
 
@@ -34,7 +34,7 @@ class RowGroups(NamedTuple):
     starts: Int64s
     members: Int64s
 
-    def joined(self) -> list[str]:
+    def join_columns(self) -> list[str]:
         """Return all columns of each group as one text, cut to MAX_CHARACTERS unless one column is longer."""
         if len(self.columns) == 1:
             return self.columns[0]
@@ -42,7 +42,7 @@ class RowGroups(NamedTuple):
         return [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in rows]
 
 
-def grouped(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
+def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
     first: list[int] = []
@@ -76,9 +76,9 @@ class GroupPairs(NamedTuple):
         itself = self.same & (self.pairs.left == self.pairs.right)
         return np.where(itself, number - self.left.counts[self.pairs.left], number)
 
-    def kept(self, mask: Bools) -> GroupPairs:
+    def select(self, mask: Bools) -> GroupPairs:
         """Return the pairs of a mask."""
-        return self._replace(pairs=taken(self.pairs, mask))
+        return self._replace(pairs=select_pairs(self.pairs, mask))
 
     def first_rows(self) -> Matches:
         """Return the first rows of both groups of each pair. Of one table, each pair is given once."""
@@ -86,7 +86,7 @@ class GroupPairs(NamedTuple):
         left = self.left.members[self.left.starts[self.pairs.left]]
         right = self.right.members[self.right.starts[self.pairs.right] + own]
         found = Matches(left, right, self.pairs.scores)
-        return taken(found, left < right) if self.same else found
+        return select_pairs(found, left < right) if self.same else found
 
     def rows(self, top: int | None = None) -> Matches:
         """Return pairs of rows: all, or the `top` best of each left row, by left row, then descending score.
@@ -114,9 +114,9 @@ class GroupPairs(NamedTuple):
         at = ranges((np.cumsum(lengths) - lengths)[of_row], lengths[of_row])
         found = Matches(np.repeat(filled, lengths[of_row]), rights[at], scores[at])
         if own:
-            found = taken(found, found.left != found.right)
+            found = select_pairs(found, found.left != found.right)
             if top is not None:
-                found = taken(found, places(found.left) < top)
+                found = select_pairs(found, places(found.left) < top)
         return found
 
     def one_to_one(self) -> Matches:
@@ -145,4 +145,4 @@ class GroupPairs(NamedTuple):
         left = self.left.members[ranges(self.left.starts[self.pairs.left[at]] + first, number)]
         right = self.right.members[ranges(self.right.starts[self.pairs.right[at]] + other, number)]
         made = Matches(left, right, np.repeat(self.pairs.scores[at], number))
-        return taken(made, np.lexsort((made.right, -made.scores, made.left)))
+        return select_pairs(made, np.lexsort((made.right, -made.scores, made.left)))

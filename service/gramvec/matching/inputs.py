@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.columns import MOST_ROWS, Columns, read_columns
 from gramvec.matching.matcher import PairLabels
@@ -153,13 +153,13 @@ def read_labels(
             pair = rows[0][one], rows[1][other]
             first = found.setdefault(pair, (match, place))
             if first[0] != match:
-                both.setdefault(pair, f"{quoted(one)} and {quoted(other)} ({first[1]} and {place})")
+                both.setdefault(pair, f"{quote(one)} and {quote(other)} ({first[1]} and {place})")
             if len(found) > MOST_LABELS:
                 raise InputError(f"{place}: more than {MOST_LABELS:,} labeled pairs; give fewer")
         skipped += bad.count
     if both and on_error == "stop":
         raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
-    kept = _sorted((*pair, match) for pair, (match, _) in found.items() if pair not in both)
+    kept = _sort_triples((*pair, match) for pair, (match, _) in found.items() if pair not in both)
     return LabelFiles(kept, skipped + len(both))
 
 
@@ -186,7 +186,7 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
             raise InputError(f"more than {MOST_LABELS:,} labeled pairs; give fewer", field="labels")
     if both:
         raise InputError(f"{_contradictions(both.values())}; keep one label of each", field="labels")
-    return _sorted((*pair, match) for pair, match in found.items())
+    return _sort_triples((*pair, match) for pair, match in found.items())
 
 
 def _contradictions(pairs: Iterable[str]) -> str:
@@ -196,7 +196,7 @@ def _contradictions(pairs: Iterable[str]) -> str:
     return f"{len(named):,} {pairs_are} labeled both ways: {', '.join(named[:MOST_NAMED])}{more}"
 
 
-def _sorted(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
+def _sort_triples(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
     # What is learned does not depend on the order of labels and files.
     columns = np.array(sorted(triples), np.int64).reshape(-1, 3)
     return PairLabels(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.bool_))
@@ -216,7 +216,7 @@ def _labeled_rows(
         with TableRows(path, form) as rows:
             bad.unit = rows.unit
             if rows.names is not None and "match" not in rows.names:
-                has = ", ".join(quoted(name) for name in rows.names[:MOST_NAMED])
+                has = ", ".join(quote(name) for name in rows.names[:MOST_NAMED])
                 separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
                 raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
             for number, record, why in rows:
@@ -226,7 +226,7 @@ def _labeled_rows(
                     continue
                 names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
                 if names is None or not record.keys() >= {*names, "match"}:
-                    has = ", ".join(quoted(name) for name in list(record)[:MOST_NAMED])
+                    has = ", ".join(quote(name) for name in list(record)[:MOST_NAMED])
                     raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
                 answer = text_of(record["match"]).strip().casefold()
                 if not answer:
@@ -243,10 +243,10 @@ def _labeled_rows(
 def _find_wrong(answer: str, pair: tuple[str, str], ids: Sequence[Container[str]]) -> str | None:
     """Return what is wrong with an answer or the ids of a pair, None if they are good."""
     if answer not in ANSWERS:
-        return f"match is {quoted(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
+        return f"match is {quote(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
     for side, name, known in zip(("left", "right"), pair, ids, strict=True):
         if name not in known:
-            return f"no row of the {side} table has the id {quoted(name)}; correct it or remove the line"
+            return f"no row of the {side} table has the id {quote(name)}; correct it or remove the line"
     return None
 
 

@@ -18,8 +18,8 @@ from gramvec.matching.fields import (
     check_fields,
     named_rows,
 )
-from gramvec.matching.groups import GroupPairs, RowGroups, grouped
-from gramvec.matching.nearest import Matches, scipy_sparse, taken
+from gramvec.matching.groups import GroupPairs, RowGroups, group_rows
+from gramvec.matching.nearest import Matches, scipy_sparse, select_pairs
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.model import SURE, one_table_model, two_table_model
 from gramvec.pairs.tokens import Tokens, fold_text, tokens_of
@@ -80,7 +80,7 @@ def score_fields(
     sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
     one, other = sides[0], sides[-1]
     with named_rows(len(fields[0].left)):
-        lists = (one.joined(),) if same else (one.joined(), other.joined())
+        lists = (one.join_columns(),) if same else (one.join_columns(), other.join_columns())
         groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
         found = candidates.of(lists, groups, threads=threads, progress=progress)
     tokens = tokens_of([side.columns for side in sides])
@@ -91,7 +91,7 @@ def score_fields(
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
-    return GroupPairs(taken(Matches(left, right, scores), order), one, other, same)
+    return GroupPairs(select_pairs(Matches(left, right, scores), order), one, other, same)
 
 
 def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
@@ -122,7 +122,7 @@ def check_unweighted(fields: Iterable[Field]) -> None:
 def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
     """Return the groups of equal rows of one table."""
     columns = [(field.left, field.right)[side] for field in fields]
-    return grouped([[fold_text(text) for text in column] for column in columns], keys)
+    return group_rows([[fold_text(text) for text in column] for column in columns], keys)
 
 
 def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:
@@ -141,15 +141,15 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
     check_choice(top, threshold)
     least = LEAST if threshold is None else threshold
-    above = found.kept(found.pairs.scores >= np.float32(least))
+    above = found.select(found.pairs.scores >= np.float32(least))
     if one_to_one or top is not None:
         narrow = above.one_to_one() if one_to_one else above.rows(top)
         lowest = threshold_of(narrow.scores) if threshold is None else threshold
-        matches = taken(narrow, narrow.scores >= np.float32(lowest))
+        matches = select_pairs(narrow, narrow.scores >= np.float32(lowest))
     else:
         lowest = threshold_of(above.pairs.scores, above.numbers()) if threshold is None else threshold
-        matches = above.kept(above.pairs.scores >= np.float32(lowest)).rows()
-    reached = above.kept(above.pairs.scores >= np.float32(lowest))
+        matches = above.select(above.pairs.scores >= np.float32(lowest)).rows()
+    reached = above.select(above.pairs.scores >= np.float32(lowest))
     left_out = int(reached.numbers().sum()) - len(matches.left)
     with_candidate = np.zeros(len(found.left.counts), np.bool_)
     with_candidate[found.pairs.left[found.numbers() > 0]] = True

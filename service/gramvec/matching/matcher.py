@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gramvec.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.matching.fields import NgramSettings
-from gramvec.matching.nearest import Matches, RowIds, taken
+from gramvec.matching.nearest import Matches, RowIds, select_pairs
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats
 
@@ -168,7 +168,7 @@ def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, progress: 
     """
     found = pair.candidates()
     scores = found.scores if matcher is None else score_pairs(matcher, pair, found.left, found.right, progress)
-    return taken(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
+    return select_pairs(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
 
 
 def score_pairs(
@@ -197,14 +197,14 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
     """
     width = 1 + max(int(scored.right.max(initial=0)), int(labels.right.max(initial=0)))
     labeled = labels.left * width + labels.right
-    others = taken(scored, ~np.isin(scored.left * width + scored.right, labeled))
+    others = select_pairs(scored, ~np.isin(scored.left * width + scored.right, labeled))
     left, right = labels.left[labels.match], labels.right[labels.match]
     every = Matches(
         np.append(others.left, left),
         np.append(others.right, right),
         np.append(others.scores, np.ones(len(left), np.float32)),
     )
-    return taken(every, np.lexsort((every.right, -every.scores, every.left)))
+    return select_pairs(every, np.lexsort((every.right, -every.scores, every.left)))
 
 
 def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, most: int) -> Matches:
@@ -221,13 +221,13 @@ def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None
     """
     if known is not None and len(known.left):
         width = 1 + int(max(scored.right.max(initial=0), known.right.max()))
-        scored = taken(scored, ~np.isin(scored.left * width + scored.right, known.left * width + known.right))
+        scored = select_pairs(scored, ~np.isin(scored.left * width + scored.right, known.left * width + known.right))
     if threshold is not None:
-        return taken(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:most])
-    best = taken(scored, np.flatnonzero(np.diff(scored.left, prepend=-1)))
+        return select_pairs(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:most])
+    best = select_pairs(scored, np.flatnonzero(np.diff(scored.left, prepend=-1)))
     order = np.argsort(-best.scores, kind="stable")
     evenly = np.unique(np.linspace(0, max(len(order) - 1, 0), min(most, len(order))).round().astype(np.int64))
-    return taken(best, order[evenly])
+    return select_pairs(best, order[evenly])
 
 
 def _sigmoid(values: PairValues) -> PairValues:

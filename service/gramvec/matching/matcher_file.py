@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.lexical.sparse import WEIGHTINGS
 from gramvec.matching.features import feature_names
 from gramvec.matching.fields import MOST_COLUMNS, NgramSettings
@@ -171,7 +171,7 @@ def _pair(value: Any) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2 or not all(
         isinstance(name, str) and 0 < len(name) <= MOST_NAME for name in value
     ):  # fmt: skip
-        raise _InvalidMatcher(f"a column is {quoted(value)}, not the names in both tables")
+        raise _InvalidMatcher(f"a column is {quote(value)}, not the names in both tables")
     return value[0], value[1]
 
 

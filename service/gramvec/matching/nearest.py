@@ -75,7 +75,7 @@ def nearest(
     """
     if not len(left.indices) or not len(right.indices):
         progress.advance(len(left))
-        return none()
+        return no_matches()
     (some, of_left), (others, of_right) = _distinct(left), _distinct(right)
     a = left if len(some) == len(left) else left.rows(some)
     b = right if len(others) == len(right) else right.rows(others)
@@ -86,7 +86,7 @@ def nearest(
         stop = min(start + BLOCK_ROWS, len(a))
         found.append(best(a, b, *candidates.of(start, stop, k), k, threshold))
         progress.advance(int(counts[start:stop].sum()))
-    return _expanded(joined(found), of_left, of_right, k)
+    return _expand(concatenate_matches(found), of_left, of_right, k)
 
 
 def best(left: SparseVectors, right: SparseVectors, rows: RowIds, others: RowIds, k: int, threshold: float) -> Matches:
@@ -98,8 +98,8 @@ def _best(rows: RowIds, others: RowIds, scores: CosineArray, k: int, threshold: 
     kept = (scores >= np.float32(threshold)) & (scores > 0)
     rows, others, scores = rows[kept], others[kept], scores[kept]
     order = np.lexsort((others, -scores, rows))
-    ranked = taken(Matches(rows, others, scores), order)
-    return taken(ranked, places(ranked.left) < k)
+    ranked = select_pairs(Matches(rows, others, scores), order)
+    return select_pairs(ranked, places(ranked.left) < k)
 
 
 def places(left: RowIds) -> RowIds:
@@ -107,18 +107,18 @@ def places(left: RowIds) -> RowIds:
     return np.arange(len(left)) - np.searchsorted(left, left)
 
 
-def taken(pairs: Matches, at: NDArray[Any]) -> Matches:
+def select_pairs(pairs: Matches, at: NDArray[Any]) -> Matches:
     """Return the pairs at these positions, or those of a mask, in this order."""
     return Matches(pairs.left[at], pairs.right[at], pairs.scores[at])
 
 
-def joined(found: list[Matches]) -> Matches:
+def concatenate_matches(found: list[Matches]) -> Matches:
     """Concatenate matches."""
-    left, right, scores = zip(none(), *found, strict=True)
+    left, right, scores = zip(no_matches(), *found, strict=True)
     return Matches(np.concatenate(left), np.concatenate(right), np.concatenate(scores))
 
 
-def none() -> Matches:
+def no_matches() -> Matches:
     """Return an empty result."""
     return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
@@ -149,11 +149,11 @@ class _Candidates:
         after = np.flatnonzero(rank == k)
         tied = after[product.data[after - 1] - product.data[after] <= TIE]
         kept = (rank < k) & ~np.isin(rows, rows[tied])
-        again, others = self._tied(part, rows[tied], product.data[tied - 1] - TIE)
+        again, others = self._find_tied(part, rows[tied], product.data[tied - 1] - TIE)
         found = np.concatenate([rows[kept], again]), np.concatenate([product.indices[kept], others])
         return start + found[0].astype(np.int64), found[1].astype(np.int64)
 
-    def _tied(self, part: Any, rows: RowIds, least: CosineArray) -> tuple[RowIds, RowIds]:
+    def _find_tied(self, part: Any, rows: RowIds, least: CosineArray) -> tuple[RowIds, RowIds]:
         """Return (rows of the part, right rows) of products of at least `least`, the first MOST_TIED of each row."""
         found: list[RowIds] = [np.zeros(0, np.int64)]
         others: list[RowIds] = [np.zeros(0, np.int64)]
@@ -210,7 +210,7 @@ def _distinct(vectors: SparseVectors) -> tuple[RowIds, RowIds]:
     return np.array(first, np.int64), group
 
 
-def _expanded(found: Matches, of_left: RowIds, of_right: RowIds, k: int) -> Matches:
+def _expand(found: Matches, of_left: RowIds, of_right: RowIds, k: int) -> Matches:
     """Return the k best pairs of each row from the pairs of groups of equal rows."""
     counts = np.bincount(of_right)
     members = np.argsort(of_right, kind="stable")

@@ -8,7 +8,7 @@ from hashlib import sha256
 import numpy as np
 
 from gramvec.matching.fields import Field, Matched
-from gramvec.matching.nearest import Matches, taken
+from gramvec.matching.nearest import Matches, select_pairs
 from gramvec.pairs.figures import OF_PAIR, pair_figures
 from gramvec.pairs.model import FOLDER
 from gramvec.pairs.tokens import fold_text, tokens_of
@@ -84,7 +84,7 @@ def given_report(
     """
     rows = np.arange(len(scores))
     every = Matches(rows, rows, scores)
-    likely = taken(every, scores >= np.float32(HALF))
+    likely = select_pairs(every, scores >= np.float32(HALF))
     return JobReport(
         f"Pairs of {columns[0]} and {columns[1]}",
         f"{len(likely.left):,} of {len(scores):,} pairs are more probably the same thing than not.", [*facts],
@@ -138,8 +138,8 @@ def list_pairs(
         ]  # fmt: skip
 
     near = np.argsort(np.abs(candidates.scores - np.float32(threshold)), kind="stable")[:MAX_PAIRS]
-    around = taken(candidates, near[np.argsort(-candidates.scores[near], kind="stable")])
-    surest = taken(written, np.argsort(-written.scores, kind="stable")[:MAX_PAIRS])
+    around = select_pairs(candidates, near[np.argsort(-candidates.scores[near], kind="stable")])
+    surest = select_pairs(written, np.argsort(-written.scores, kind="stable")[:MAX_PAIRS])
     wrong, notes = likeliest_wrong(candidates, written, fields)
     return [
         PairList("Around the threshold", f"The candidates whose scores are nearest to {threshold:.3f}.",
@@ -152,7 +152,7 @@ def list_pairs(
 
 def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Field]) -> tuple[Matches, list[str]]:
     """Return the written pairs that most speaks against, worst first, with what does. Arguments as of `list_pairs`."""
-    doubted = taken(written, np.argsort(written.scores, kind="stable")[:MAX_DOUBTED])
+    doubted = select_pairs(written, np.argsort(written.scores, kind="stable")[:MAX_DOUBTED])
     if not len(doubted.left):
         return doubted, []
     sides = [
@@ -177,7 +177,7 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         reasons += [f"another row has {rivals[at]:.3f}"] if close[at] else []
         reasons += ["a row has words that the other lacks"] if left_over[at] > 0 else []
         notes.append("; ".join(reasons))
-    return taken(doubted, worst), notes
+    return select_pairs(doubted, worst), notes
 
 
 def show_pair(

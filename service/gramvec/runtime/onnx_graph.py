@@ -44,7 +44,7 @@ class Writer:
         self.apart.add(name)
         return name
 
-    def stored(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, size: int) -> str:
+    def add_stored(self, name: str, kind: int, shape: Sequence[int], file: str, offset: int, size: int) -> str:
         """Add an initializer that lies in a file of weights already, of `size` bytes a number, and return its name."""
         tensor = TensorProto(name=name, data_type=kind, dims=shape, data_location=TensorProto.EXTERNAL)
         place = {"location": file, "offset": offset, "length": prod(shape) * size}
@@ -174,7 +174,7 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     w = _open_table(graph, stored, dimension)
     node = w.node
     if stored.scales is not None:
-        w.stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
+        w.add_stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
     w.constant("minus_one", [-1])
     w.constant("dimension", [dimension])
     last = node("Gather", ["table", "ids"], "rows_stored")
@@ -256,7 +256,7 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
 
 def _open_table(graph: Graph, stored: StoredWeights, dimension: int) -> Writer:
     w, extents = Writer(), [stored.rows, dimension]
-    w.stored("table", _TYPES[graph.precision], extents, stored.file, stored.table, _BYTES[graph.precision])
+    w.add_stored("table", _TYPES[graph.precision], extents, stored.file, stored.table, _BYTES[graph.precision])
     return w
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
-from gramvec.errors import BackendError, BundleError, DeviceError, quoted
+from gramvec.errors import BackendError, BundleError, DeviceError, quote
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.runtime.native import vector_of_no_rows
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
@@ -281,7 +281,7 @@ def cpu_session(onnxruntime: ModuleType, graph: Path) -> Any:
         with CALLS:
             return onnxruntime.InferenceSession(str(graph), options, providers=[CPU])
     except Exception as error:
-        why = quoted(error)
+        why = quote(error)
         raise BundleError(f"{graph}: onnxruntime cannot load it ({why}); export the model again") from error
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.bulk.embed_file import COLUMN
 from gramvec.embed.embedder import Embedder
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.jobs.account import Account
 from gramvec.jobs.bad_rows import BadRows, OnError
 from gramvec.jobs.outcome import Done, check_same_job, raise_stopped
@@ -31,13 +31,13 @@ from gramvec.search.folder import (
     MAX_JOURNAL,
     MAX_ROWS,
     IndexManifest,
+    lock_for_writing,
     make_folder,
     read_bounded,
     read_manifest,
     remove_generations,
     write_manifest,
     write_whole,
-    writing,
 )
 from gramvec.search.segments import engine_errors, schema_of, tantivy
 from gramvec.search.snapshot import Snapshot
@@ -128,7 +128,7 @@ def build_index(
                 f"{output}: its {JOURNAL} is damaged, or no build's; delete it, or choose another --output"
             ) from None
     try:
-        with writing(output), closing(Source(source)) as opened:
+        with lock_for_writing(output), closing(Source(source)) as opened:
             reader = open_reader(opened, form or form_of(source), column, keep=True)
             job = _job(embedder, reader, id_column, filters, truncate, on_error)
             left = _left(output, job, embedder) if resume else None
@@ -277,7 +277,7 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
     """Raise InputError unless the embedder is the model of an index's vectors."""
     if embedder.digest != manifest.digest:
         raise InputError(
-            f"{path}: was made with {quoted(manifest.model)} {manifest.digest[:12]}, not with "
+            f"{path}: was made with {quote(manifest.model)} {manifest.digest[:12]}, not with "
             f"{embedder.name} {embedder.digest[:12]}; name that model, or build the index again"
         )
     if embedder.dimension != manifest.dimensions:

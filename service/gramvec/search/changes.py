@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from gramvec.embed.embedder import Embedder
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.jobs.account import Account
 from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.outcome import BulkError, Done, raise_stopped
@@ -32,11 +32,11 @@ from gramvec.search.folder import (
     MAX_MANIFEST,
     OLDEST,
     IndexManifest,
+    lock_for_writing,
     read_bounded,
     read_manifest,
     remove_generations,
     write_manifest,
-    writing,
 )
 from gramvec.search.snapshot import Snapshot
 from gramvec.search.vectors import quantize_rows, unit_vectors
@@ -68,7 +68,7 @@ def add_to_index(
     arguments and errors are those of `build_index`; InputError also for another model.
     """
     check_model(read_manifest(path), embedder, path)
-    with writing(path), closing(Source(source)) as opened:
+    with lock_for_writing(path), closing(Source(source)) as opened:
         manifest = read_manifest(path)
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:
@@ -108,14 +108,14 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
     Raises InputError for an id that is not there and if no row would be left; then nothing has changed.
     """
     read_manifest(path)
-    with writing(path):
+    with lock_for_writing(path):
         manifest = read_manifest(path)
         writer = _open_writer(path, manifest)
         try:
             wanted = list(dict.fromkeys(ids))
             absent = sorted(one for one in wanted if not writer.holds(one))
             if absent:
-                named = ", ".join(map(quoted, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
+                named = ", ".join(map(quote, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
                 counts = f"{len(absent):,} of {len(wanted):,} ids"
                 raise InputError(f"{path}: has no {named} ({counts}); nothing was removed")
             if len(wanted) == writer.documents:
@@ -147,7 +147,7 @@ def rebuild_index(
     """
     if embedder.space != "semantic":
         raise InputError("an index compares meaning and letters by itself; leave out space")
-    with writing(path):
+    with lock_for_writing(path):
         old = read_manifest(path, OLDEST)
         manifest = old.model_copy(
             update={

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.bulk.embed_file import refused
+from gramvec.bulk.embed_file import find_refused
 from gramvec.embed.embedder import Embedder
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.jobs.account import BlockRows
 from gramvec.jobs.bad_rows import BadRows
 from gramvec.lexical.letters import tokens
@@ -97,7 +97,7 @@ class DocumentEncoder:
         try:
             self._embedder.prepare(texts, truncate=self._truncate)
         except InputError:
-            bad = refused(self._embedder, texts, truncate=self._truncate) | bad
+            bad = find_refused(self._embedder, texts, truncate=self._truncate) | bad
         for at, (number, text, record) in enumerate(zip(block.numbers, texts, records, strict=True)):
             try:
                 if at in bad:
@@ -151,10 +151,10 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
     """
     values = values_in(value_or_none(record, by.column))
     if len(values) > MAX_VALUES:
-        raise InputError(f"{len(values)} values in {quoted(by.column)}; a row is filtered by at most {MAX_VALUES}")
+        raise InputError(f"{len(values)} values in {quote(by.column)}; a row is filtered by at most {MAX_VALUES}")
     found: list[FilterValue] = []
     for value in values:
-        said = f"{quoted(str(value)[:100])} in {quoted(by.column)}"
+        said = f"{quote(str(value)[:100])} in {quote(by.column)}"
         if guessed and by.kind == "number" and is_code(value):
             raise InputError(
                 f"{said} is no plain number, as the first ones are; build with --filter {by.column}:text, or :number"

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.tables.columns import value_or_none
 from gramvec.text.inputs import has_surrogate
 
@@ -89,7 +89,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
         check_name(name)
         values = [*chain.from_iterable(values_in(value_or_none(record, name)) for record in records)]
         if records and not values:
-            raise InputError(f"no row has a value in {quoted(name)}; name a column of the input with --filter")
+            raise InputError(f"no row has a value in {quote(name)}; name a column of the input with --filter")
         found.append(FilterColumn(column=name, kind=kind or _guess_kind(values)))
     if len({one.column for one in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
@@ -218,7 +218,7 @@ class ColumnCondition(NamedTuple):
 Conditions = tuple[ColumnCondition, ...]
 
 
-def parsed(conditions: Iterable[str]) -> dict[str, Any]:
+def parse_conditions(conditions: Iterable[str]) -> dict[str, Any]:
     """Return `where` from a command's conditions: COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE, COLUMN:[A TO B].
 
     {A TO B} leaves the ends out. Several values of one column are alternatives; several bounds all hold. No value is
@@ -229,7 +229,7 @@ def parsed(conditions: Iterable[str]) -> dict[str, Any]:
         name, bounds, values = _parts(one)
         held = where.setdefault(name, {} if bounds else [])
         if isinstance(held, dict) != bool(bounds) or (bounds and held.keys() & bounds.keys() - {"ne"}):
-            raise InputError(f"--where {one!r} does not go with another condition on {quoted(name)}; leave one out")
+            raise InputError(f"--where {one!r} does not go with another condition on {quote(name)}; leave one out")
         if "ne" in bounds:
             bounds = {"ne": [*held.get("ne", []), bounds["ne"]]}
         held.update(bounds) if bounds else held.extend(values)
@@ -273,9 +273,9 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
     found: set[ColumnCondition] = set()
     for name, given in where.items():
         if name not in known:
-            said = f"only by {', '.join(map(quoted, known))}: name" if known else "name"
+            said = f"only by {', '.join(map(quote, known))}: name" if known else "name"
             raise InputError(
-                f"the index cannot be narrowed by {quoted(str(name))}; {said} columns with --filter when it is built",
+                f"the index cannot be narrowed by {quote(str(name))}; {said} columns with --filter when it is built",
                 field="where",
             )
         found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])
@@ -287,12 +287,12 @@ def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCon
     values = [_plain(one) for one in given] if isinstance(given, list | tuple) else [given]
     if not all(isinstance(one, Scalar) for one in values):
         raise InputError(
-            f"{quoted(by.column)} is to be equal to a text, a number, a date, true or false, or null for none, one of a"
+            f"{quote(by.column)} is to be equal to a text, a number, a date, true or false, or null for none, one of a"
             ' list of them, or within bounds as in {"gte": 10}',
             field="where",
         )
     if len(values) > MAX_WANTED:
-        raise InputError(f"{len(values)} values of {quoted(by.column)}; give at most {MAX_WANTED}", field="where")
+        raise InputError(f"{len(values)} values of {quote(by.column)}; give at most {MAX_WANTED}", field="where")
     wanted = [one for one in values if one is not None]
     missing = len(wanted) < len(values)
     if by.kind == "text":
@@ -307,7 +307,7 @@ def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCon
             joined.append(Interval(lower, upper))
     if by.kind == "date" and len(joined) > MAX_INTERVALS:
         raise InputError(
-            f"{len(joined)} days and times of {quoted(by.column)}; give at most {MAX_INTERVALS}, or bounds",
+            f"{len(joined)} days and times of {quote(by.column)}; give at most {MAX_INTERVALS}, or bounds",
             field="where",
         )
     return ColumnCondition(by, intervals=tuple(joined), missing=missing, negated=negated)
@@ -316,16 +316,16 @@ def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCon
 def _bounds(by: FilterColumn, given: Mapping[Any, Any]) -> list[ColumnCondition]:
     if not given or not given.keys() <= BOUNDS:
         raise InputError(
-            f'bounds of {quoted(by.column)} are gt, gte, lt and lte, and ne for not equal, as in {{"gte": 10}}',
+            f'bounds of {quote(by.column)} are gt, gte, lt and lte, and ne for not equal, as in {{"gte": 10}}',
             field="where",
         )
     found = [_one_of(by, given["ne"], negated=True)] if "ne" in given else []
     if given.keys() == {"ne"}:
         return found
     if by.kind == "text":
-        raise InputError(f"{quoted(by.column)} holds text, which has no bounds; give values", field="where")
+        raise InputError(f"{quote(by.column)} holds text, which has no bounds; give values", field="where")
     if {"gt", "gte"} <= given.keys() or {"lt", "lte"} <= given.keys():
-        raise InputError(f"two bounds of {quoted(by.column)} on one side; give one", field="where")
+        raise InputError(f"two bounds of {quote(by.column)} on one side; give one", field="where")
     lower: float | None = None
     upper: float | None = None
     if "gte" in given:
@@ -372,7 +372,7 @@ def _check_value(by: FilterColumn, value: Any) -> Any:
     except (ValueError, TypeError, OverflowError):
         said = value.isoformat() if isinstance(value, date) else text_of(value) if value is not None else "null"
         raise InputError(
-            f"{quoted(by.column)} holds {by.kind}s, and {quoted(said[:100])} is not one", field="where"
+            f"{quote(by.column)} holds {by.kind}s, and {quote(said[:100])} is not one", field="where"
         ) from None
 
 

@@ -202,7 +202,7 @@ def remove_generations(path: Path, *kept: str) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def lock_for_writing(path: Path) -> Iterator[None]:
     """Lock an index against a second writer. Raises InputError where there is one, or its files cannot be written."""
     try:
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)

@@ -28,7 +28,7 @@ from gramvec.search.filters import Where, conditions_of
 from gramvec.search.folder import IndexManifest, size_of
 from gramvec.search.snapshot import Hit, Only, Snapshot, open_snapshot
 from gramvec.search.vectors import unit_vectors
-from gramvec.tables.batches import MISSING, named, value_at
+from gramvec.tables.batches import MISSING, list_names, value_at
 from gramvec.text.frames import is_missing, rows_of, to_plain
 from gramvec.text.inputs import iterate_texts, no_text
 from gramvec.threads import ProcessLock, count_cores
@@ -300,7 +300,7 @@ def _line(place: int, one: object, column: str) -> bytes:
     text = value_at(record, column)
     if text is MISSING:
         raise InputError(
-            f"record {place} has no {column!r}; it has {named(map(str, record))}: name the column of the texts",
+            f"record {place} has no {column!r}; it has {list_names(map(str, record))}: name the column of the texts",
             index=place,
         )
     if is_missing(text):

@@ -23,7 +23,7 @@ from gramvec.jobs.watch import JobWatch
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index
 from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
-from gramvec.search.filters import parsed
+from gramvec.search.filters import parse_conditions
 from gramvec.search.folder import OLDEST, read_manifest
 from gramvec.search.index import MAX_HITS, Index, find_model
 from gramvec.search.snapshot import Hit, Only
@@ -258,8 +258,8 @@ class SearchJob(FileJob):
         index = Index(self.index, model=self.model, device=self.device, threads=self.threads)
         queries, texts = tee(self.queries if self.file is None else _read_lines(self.file))
         hits = index.stream(
-            texts, self.k, where=parsed(self.where), only=self.only, min_score=self.min_score, literal=self.literal,
-            truncate=self.truncate,
+            texts, self.k, where=parse_conditions(self.where), only=self.only, min_score=self.min_score,
+            literal=self.literal, truncate=self.truncate,
         )  # fmt: skip
         return index.columns, self._answer(queries, hits, watch or JobWatch())
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, MAX_LOOKED_UP, MAX_SEARCHED, count_ngrams, idf
 from gramvec.lexical.top_k import top_k
@@ -192,7 +192,7 @@ class Snapshot:
             record = self.document(address).record if self._columns else {}
             for by, column in self._columns.items():
                 if not column.holds(row, values_by(by, record)):
-                    raise damage_error(self.path, f"the values of {quoted(by.column)} are not those of its documents")
+                    raise damage_error(self.path, f"the values of {quote(by.column)} are not those of its documents")
 
     def find(
         self,

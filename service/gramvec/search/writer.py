@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.search.columns import ColumnWriter
 from gramvec.search.documents import EncodedBlock
 from gramvec.search.folder import LETTERS, MAX_ROWS, REMOVED, SIGNS, VECTORS, IndexManifest
@@ -116,7 +116,7 @@ class IndexWriter:
         there = [one for one in ids if self.holds(one)]
         if there and not replace:
             raise InputError(
-                f"{self._path}: has the id {quoted(there[0])} already; nothing was added: leave the row out, or replace"
+                f"{self._path}: has the id {quote(there[0])} already; nothing was added: leave the row out, or replace"
                 " rows with --replace"
             )
         self.remove(there)
@@ -189,7 +189,7 @@ class SeenIds:
         known = self._known[at] == found if len(self._known) else np.zeros(len(found), np.bool_)
         for one, hashed, is_known in zip(ids, hashes, known.tolist(), strict=True):
             if is_known or hashed in self._recent:
-                raise InputError(f"two rows have the id {quoted(one)}; ids must differ")
+                raise InputError(f"two rows have the id {quote(one)}; ids must differ")
             self._recent[hashed] = one
         self._unsaved += hashes
         if len(self._recent) > 1 << 17:

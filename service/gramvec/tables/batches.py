@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.tables.inputs import FileFormat, Source
 
 BLOCK_ROWS = 2048
@@ -95,7 +95,7 @@ MAX_NAMED = 20
 MAX_COLUMNS = 10_000
 
 
-def named(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """Return columns for a message: the first 20, in their order and their own letters."""
     found = list(names)
     more = f" and {len(found) - MAX_NAMED:,} more" if len(found) > MAX_NAMED else ""
@@ -104,7 +104,7 @@ def named(names: Iterable[str]) -> str:
 
 def quote_column(name: str) -> str:
     """Return a column's name for a message: as it is if it can be printed, quoted if it is empty or longer than 40."""
-    return name if name.strip() and len(name) <= 40 and name.isprintable() else f"'{quoted(name)}'"
+    return name if name.strip() and len(name) <= 40 and name.isprintable() else f"'{quote(name)}'"
 
 
 class ColumnNames:
@@ -151,7 +151,7 @@ class ColumnNames:
                 f" ({_number(self._places[name])}); rename one of them in the header"
             )
         if name not in self.names:
-            raise InputError(f"{where}: has no column {name!r}; it has {named(self.names)}: {remedy}")
+            raise InputError(f"{where}: has no column {name!r}; it has {list_names(self.names)}: {remedy}")
 
 
 def _number(places: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable
 from typing import BinaryIO, cast
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 
 UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 UTF_16 = ("utf-16", "utf-16-le", "utf-16-be")
@@ -55,7 +55,7 @@ def from_utf_16(encoding: str, name: str) -> Translate:
         try:
             return decoder.decode(data, final).encode()
         except UnicodeError as error:  # a missing byte order mark, too
-            raise InputError(f"{name}: is not {encoding.upper()} throughout ({quoted(error)}); save again") from error
+            raise InputError(f"{name}: is not {encoding.upper()} throughout ({quote(error)}); save again") from error
 
     return translate
 

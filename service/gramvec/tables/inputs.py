@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast, get_args
 
-from gramvec.errors import InputError, import_extra, quoted
+from gramvec.errors import InputError, import_extra, quote
 from gramvec.tables.decoding import (
     UTF_8_MARK,
     UTF_16,
@@ -70,7 +70,7 @@ class FileFormat:
         delimiter = _DELIMITERS.get(self.delimiter or "", self.delimiter)
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' or not delimiter.isascii()):
             raise InputError(
-                f"delimiter: must be one ASCII character such as ';' or 'tab', got {quoted(self.delimiter)}"
+                f"delimiter: must be one ASCII character such as ';' or 'tab', got {quote(self.delimiter)}"
             )
         object.__setattr__(self, "delimiter", delimiter)
         object.__setattr__(self, "encoding", codec_name(self.encoding))
@@ -89,7 +89,7 @@ def codec_name(encoding: str) -> str:
         usable, name = False, ""
     if not usable or name == "utf-7":
         raise InputError(
-            f"encoding: {quoted(encoding)} is unknown or not a superset of ASCII; "
+            f"encoding: {quote(encoding)} is unknown or not a superset of ASCII; "
             "give utf-8, utf-16, cp1252 or latin-1, or convert the file to UTF-8"
         )
     return UTF_8 if name == "ascii" else name
@@ -258,11 +258,11 @@ def readable(source: Source) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{source.name}: damaged or cut off ({quoted(error)}); compress it again") from error
+        raise InputError(f"{source.name}: damaged or cut off ({quote(error)}); compress it again") from error
     except OSError as error:
         if error.errno is not None:  # the system's own, which names its file
             raise
-        raise InputError(f"{source.name}: damaged or cut off ({quoted(error)}); compress it again") from error
+        raise InputError(f"{source.name}: damaged or cut off ({quote(error)}); compress it again") from error
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -289,7 +289,7 @@ def why_not_written(error: OSError) -> str:
     return f"{where}{error.strerror or error}; {remedy}"
 
 
-def spooled(stream: BinaryIO, folder: Path) -> Path:
+def spool(stream: BinaryIO, folder: Path) -> Path:
     """Return a file with everything that a pipe gives, for what is read twice."""
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
         shutil.copyfileobj(stream, file)

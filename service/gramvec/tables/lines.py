@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import orjson
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.tables import json_bounds
-from gramvec.tables.batches import MISSING, START, Block, Position, named, value_at
+from gramvec.tables.batches import MISSING, START, Block, Position, list_names, value_at
 from gramvec.tables.decoding import UTF_8_MARK, UTF_16_MARKS
 from gramvec.tables.inputs import MAX_LINE_BYTES, UTF_8, FileFormat, Lines, Source, readable
 from gramvec.tables.json_elements import JsonElements
@@ -171,7 +171,7 @@ class JsonReader(LineReader):
         if found is None:
             wrong = "is null, not a text"
         if found is MISSING:
-            wrong = f"is missing; there is {named(record)}: choose one with --column"
+            wrong = f"is missing; there is {list_names(record)}: choose one with --column"
         block.refuse(f"{self.column!r} {wrong}")
         if block.records is not None:
             block.records[-1] = record
@@ -182,7 +182,7 @@ class JsonReader(LineReader):
 
     def _not_json(self, error: orjson.JSONDecodeError, block: Block) -> str:
         """Return why a row is bad that cannot be parsed."""
-        return f"not JSON ({quoted(error)})"
+        return f"not JSON ({quote(error)})"
 
 
 class JsonFileReader(JsonReader):

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.errors import InputError, import_extra, quoted
-from gramvec.tables.batches import START, Block, Position, named, quote_column
+from gramvec.errors import InputError, import_extra, quote
+from gramvec.tables.batches import START, Block, Position, list_names, quote_column
 from gramvec.tables.inputs import FileFormat, Source
 from gramvec.tables.json_bounds import MAX_DEPTH, TOO_DEEP
 from gramvec.tables.writers import AddedColumns, Writes
@@ -59,7 +59,7 @@ class ParquetReader:
             raise InputError(f"{self.source.name}: has several columns {quote_column(name)}; rename all but one")
         if name not in self.schema.names and not _path_of(self.schema, name):
             raise InputError(
-                f"{self.source.name}: has no column {name!r}; it has {named(self.schema.names)}: "
+                f"{self.source.name}: has no column {name!r}; it has {list_names(self.schema.names)}: "
                 "choose one with --column"
             )
 
@@ -70,7 +70,7 @@ class ParquetReader:
         except (pyarrow().ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
             if isinstance(error, OSError) and error.errno is not None:  # the system's own
                 raise
-            raise InputError(f"{self.source.name}: {what} ({quoted(error)}); write the file again") from error
+            raise InputError(f"{self.source.name}: {what} ({quote(error)}); write the file again") from error
 
     def blocks(self, start: Position = START) -> Iterator[Block]:
         """Yield blocks from `start` on. Raises InputError, with the file's name, for a damaged page."""

@@ -7,7 +7,7 @@ import re
 from itertools import chain
 from typing import Any
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.tables.batches import BLOCK_ROWS, MAX_COLUMNS, START, Block, ColumnNames, Position, Reader
 from gramvec.tables.inputs import MAX_LINE_BYTES, FileFormat, Form, Lines, Source, readable
 from gramvec.tables.lines import LINE_ENDS, TOO_LONG, JsonFileReader, JsonReader, LineReader, not_in_encoding
@@ -74,7 +74,7 @@ class CsvReader(LineReader):
             names = next(self._csv, [])
         except csv.Error as error:
             raise InputError(
-                f"{self.source.name}: line 1: {OLD_MAC if _is_old_mac(error) else quoted(error)}; its first line must"
+                f"{self.source.name}: line 1: {OLD_MAC if _is_old_mac(error) else quote(error)}; its first line must"
                 " name the columns"
             ) from error
         self._check_header(names)
@@ -209,7 +209,7 @@ class TsvReader(CsvReader):
 
 
 def _not_csv(error: csv.Error) -> str:
-    return OLD_MAC if _is_old_mac(error) else f"not CSV ({quoted(error)})"
+    return OLD_MAC if _is_old_mac(error) else f"not CSV ({quote(error)})"
 
 
 def _is_old_mac(error: csv.Error) -> bool:

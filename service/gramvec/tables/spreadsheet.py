@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-from gramvec.errors import InputError, quoted
-from gramvec.tables.batches import MAX_COLUMNS, START, Block, ColumnNames, Position, named, quote_column
+from gramvec.errors import InputError, quote
+from gramvec.tables.batches import MAX_COLUMNS, START, Block, ColumnNames, Position, list_names, quote_column
 from gramvec.tables.inputs import STDIN, FileFormat, Lines, Source
 from gramvec.tables.lines import JsonReader
 
@@ -134,7 +134,7 @@ class SheetReader(JsonReader):
 
 def main() -> None:
     """Print a sheet's rows as JSON: the header's names, then arrays of a row's number and its values."""
-    bounded()
+    limit_process()
     path, *sheet = sys.argv[1:]
     try:
         for row in rows_of(Path(path), *sheet):
@@ -145,7 +145,7 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-def bounded() -> None:
+def limit_process() -> None:
     """Bound what this process may take of memory and time."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
@@ -163,12 +163,12 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
         book = CalamineWorkbook.from_path(path)
         names = book.sheet_names
         if sheet is not None and sheet not in names:
-            raise InputError(f"has no sheet {quote_column(sheet)}; it has {named(names)}: choose one with --sheet")
+            raise InputError(f"has no sheet {quote_column(sheet)}; it has {list_names(names)}: choose one with --sheet")
         if not names:
             return
         found = book.get_sheet_by_name(sheet if sheet is not None else names[0])
     except (CalamineError, OSError) as error:
-        raise InputError(f"cannot be read ({quoted(error)}); save it again, or as CSV") from error
+        raise InputError(f"cannot be read ({quote(error)}); save it again, or as CSV") from error
     if found.start is None:  # an empty sheet, whose rows some versions cannot iterate
         return
     header: list[str] = []

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.errors import BundleError, GramvecError, quoted
+from gramvec.errors import BundleError, GramvecError, quote
 from gramvec.text.arrays import Array
 
 MAX_HEADER_BYTES = 2**20
@@ -134,7 +134,7 @@ def read_arrays(
         if metadata.get("format") != f"gramvec {kind}":
             raise _DamagedError(f"it is not a gramvec {kind} file")
         if metadata.get("version") != str(version):
-            version_written = quoted(metadata.get("version", "0"))
+            version_written = quote(metadata.get("version", "0"))
             raise _DamagedError(f"it is of version {version_written}, but this gramvec reads version {version}")
         if checksum:
             _check_checksum(header, memoryview(data))
@@ -173,10 +173,10 @@ def _read(data: memoryview) -> tuple[dict[str, Any], ArrayFile]:
             continue
         dtype, shape, span = _entry(name, entry)
         if not 0 <= span[0] <= span[1] <= len(data) - begin:
-            raise _DamagedError(f"array {quoted(name)} does not lie inside of the file")
+            raise _DamagedError(f"array {quote(name)} does not lie inside of the file")
         count = math.prod(shape)
         if span[1] - span[0] != count * np.dtype(_DTYPES[dtype]).itemsize:
-            raise _DamagedError(f"array {quoted(name)} has other bytes than its shape says")
+            raise _DamagedError(f"array {quote(name)} has other bytes than its shape says")
         array = np.frombuffer(data, _DTYPES[dtype], count, begin + span[0]) if count else np.zeros(0, _DTYPES[dtype])
         array = array.reshape(shape)
         array.setflags(write=False)
@@ -221,12 +221,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-        raise _DamagedError(f"the entry of array {quoted(name)} does not have dtype, shape and data_offsets")
+        raise _DamagedError(f"the entry of array {quote(name)} does not have dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise _DamagedError(f"array {quoted(name)} is of the unknown type {quoted(dtype)}")
+        raise _DamagedError(f"array {quote(name)} is of the unknown type {quote(dtype)}")
     if not (_are_sizes(shape) and _are_sizes(span) and len(span) == 2):
-        raise _DamagedError(f"the shape or place of array {quoted(name)} is not a list of sizes")
+        raise _DamagedError(f"the shape or place of array {quote(name)} is not a list of sizes")
     return dtype, tuple(shape), (span[0], span[1])
 
 
@@ -239,7 +239,7 @@ def _are_sizes(values: Any) -> bool:
 def _check_specs(found: Mapping[str, Array], wanted: Mapping[str, ArraySpec]) -> None:
     if found.keys() != wanted.keys():
         odd = sorted(found.keys() ^ wanted.keys())
-        raise _DamagedError(f"it has not the arrays of its kind ({quoted(odd[0])} is missing or unknown)")
+        raise _DamagedError(f"it has not the arrays of its kind ({quote(odd[0])} is missing or unknown)")
     for name, spec in wanted.items():
         dtype, dimensions = spec if isinstance(spec, tuple) else (spec, 1)
         array = found[name]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.errors import InputError, quoted
+from gramvec.errors import InputError, quote
 from gramvec.text.inputs import iterate_texts, list_texts, no_text
 
 # Rows of a frame that are Python objects at a time.
@@ -56,7 +56,7 @@ def column_of(table: Any, name: str) -> list[Any]:
 
 def _no_column(table: Any, name: str) -> InputError:
     try:
-        there = f"it has {quoted(', '.join(map(str, names_of(table))))}"
+        there = f"it has {quote(', '.join(map(str, names_of(table))))}"
     except InputError:
         there = "columns are read as table[name]"
     return InputError(f"a table has no column {name!r}; {there}", field="on")

@@ -287,7 +287,7 @@ def evaluate(
     if report is not None:
         facts = clock.facts(
             ("models", _list_models(reports)),
-            {path: len(similarity_set.scores) for path, similarity_set in _named(found)},
+            {path: len(similarity_set.scores) for path, similarity_set in _name_sets(found)},
         )
         page = make_evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
         write_report(page, report, TerminalWatch())
@@ -402,7 +402,7 @@ def _list_models(reports: Mapping[str, Mapping[str, Any]]) -> str:
     )
 
 
-def _named(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, SimilaritySet]]:
+def _name_sets(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, SimilaritySet]]:
     for similarity_set in sets:
         yield Path(similarity_set.task, similarity_set.name), similarity_set
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.matching import candidates
-from gramvec.matching.groups import RowGroups, grouped
+from gramvec.matching.groups import RowGroups, group_rows
 from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
 from gramvec.pairs.tokens import fold_text, tokens_of
 from gramvec.text.arrays import Int64s
@@ -145,7 +145,7 @@ def compare_two_tables(
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
     left_groups, right_groups = _group_rows(left), _group_rows(right)
-    at, with_, cosines = candidates.of((left_groups.joined(), right_groups.joined()))
+    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))
     figures = pair_figures(tokens_of([left_groups.columns, right_groups.columns]), at, with_)
     rivals = rival_figures(at, with_, likeness(figures, cosines))
     keys = at * len(right_groups.counts) + with_
@@ -184,7 +184,7 @@ def compare_one_table(
 ) -> LearningTable:
     """Return the candidates of one table, in which rows of equal `things` are one."""
     groups = _group_rows(columns)
-    at, with_, cosines = candidates.of((groups.joined(),))
+    at, with_, cosines = candidates.of((groups.join_columns(),))
     figures = pair_figures(tokens_of([groups.columns]), at, with_)
     rivals = one_table_rivals(at, with_, likeness(figures, cosines))
     thing = np.unique(np.array(things).astype(str), return_inverse=True)[1]
@@ -211,4 +211,4 @@ def compare_one_table(
 
 
 def _group_rows(columns: ColumnTexts) -> RowGroups:
-    return grouped([[fold_text(text) for text in column] for column in columns])
+    return group_rows([[fold_text(text) for text in column] for column in columns])

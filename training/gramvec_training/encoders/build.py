@@ -61,20 +61,20 @@ def make_encode(encoder: Encoder, featurize: Featurize) -> Encode:
 def zero_unknown(encode: Encode, featurize: Featurize) -> Encode:
     """Return the same function with zero vectors for texts without a known feature."""
 
-    def known(texts: Sequence[str]) -> Floats:
+    def encode_known(texts: Sequence[str]) -> Floats:
         vectors = encode(texts)
         vectors[np.diff(featurize(texts).offsets) == 0] = 0
         return vectors
 
-    return known
+    return encode_known
 
 
 def make_unit_encode(encode: Encode, featurize: Featurize) -> Encode:
     """Return the same function with vectors of length 1, zero for texts without a known feature."""
-    known = zero_unknown(encode, featurize)
+    encode_known = zero_unknown(encode, featurize)
 
     def unit(texts: Sequence[str]) -> Floats:
-        vectors = known(texts)
+        vectors = encode_known(texts)
         scaled: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return scaled
 

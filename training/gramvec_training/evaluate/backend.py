@@ -67,7 +67,7 @@ def remove_components_of_sets(model: ScoredModel, components: int, sides: Compon
     (the authors' code). The vector of a text then depends on its set: for figures only, never served.
     """
 
-    def removed(vectors: Floats, of: Floats) -> npt.NDArray[np.float64]:
+    def remove(vectors: Floats, of: Floats) -> npt.NDArray[np.float64]:
         found = remove_components(vectors, find_common_components(of, components)).astype(np.float64)
         found[~vectors.any(axis=1)] = 0
         unit: npt.NDArray[np.float64] = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
@@ -76,7 +76,7 @@ def remove_components_of_sets(model: ScoredModel, components: int, sides: Compon
     def similarity(left: Sequence[str], right: Sequence[str]) -> npt.NDArray[np.float64]:
         encoded = model.encode(left), model.encode(right)
         both = np.concatenate(encoded)
-        lefts, rights = (removed(side, side if sides == "each" else both) for side in encoded)
+        lefts, rights = (remove(side, side if sides == "each" else both) for side in encoded)
         cosines: npt.NDArray[np.float64] = np.einsum("nd,nd->n", lefts, rights)
         return cosines
 

@@ -76,7 +76,7 @@ def find_installed_peers() -> tuple[dict[str, ModelForTexts], list[str]]:
 def _weigh_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
     """Return a bundle whose lexical sketch is weighted by the texts at hand."""
 
-    def opened(name: str) -> ModelForTexts:
+    def open_adapted(name: str) -> ModelForTexts:
         embedder = load(name, device="cpu")
 
         def model(texts: Sequence[str]) -> TextComparison:
@@ -85,7 +85,7 @@ def _weigh_by_texts(space: Space) -> Callable[[str], ModelForTexts]:
 
         return model
 
-    return opened
+    return open_adapted
 
 
 def _open_search(name: str) -> ModelForTexts:
@@ -208,13 +208,13 @@ def _remember(encode: EncodeRows) -> EncodeRows:
     """Return the same function with each text's vector computed once."""
     known: dict[str, npt.NDArray[np.float32]] = {}
 
-    def remembering(texts: Sequence[str]) -> npt.NDArray[np.float32]:
+    def remember(texts: Sequence[str]) -> npt.NDArray[np.float32]:
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
             known.update(zip(new, np.asarray(encode(new), np.float32), strict=True))
         return np.stack([known[text] for text in texts])
 
-    return remembering
+    return remember
 
 
 def _import_library(module: str, package: str) -> Any:

@@ -20,7 +20,7 @@ def format_score(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-def _spelt(scores: TaskScores) -> str:
+def _format_spelling(scores: TaskScores) -> str:
     found, unseen = scores["found_at"]["3"], scores["found_unseen_at"].get("3")
     return format_score(found) if unseen is None else f"{format_score(found)} ({format_score(unseen)})"
 
@@ -46,7 +46,7 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
     (
         "spelling",
         "Spelling: misspelt words whose word is among the 3 nearest, % (in brackets without those of --seen)",
-        _spelt,
+        _format_spelling,
     ),
 )
 

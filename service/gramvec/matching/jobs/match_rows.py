@@ -127,11 +127,11 @@ def add_columns(
     own = free_names(names[0], "left_", [*fixed, *names[1]])
     other = free_names(names[1], "right_", [*fixed, *names[0], *own.values()])
 
-    def joined() -> Iterator[dict[str, Any]]:
+    def join_records() -> Iterator[dict[str, Any]]:
         for record, *rows in zip(records, found.left.tolist(), found.right.tolist(), strict=True):
             for side, row, free in zip(sides, rows, (own, other), strict=True):
                 if row >= 0:
                     record |= {free[name]: value_or_none(side[row], name) for name in free}
             yield record
 
-    return ["left_id", "right_id", "score", *own.values(), *other.values()], joined()
+    return ["left_id", "right_id", "score", *own.values(), *other.values()], join_records()

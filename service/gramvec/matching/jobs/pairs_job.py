@@ -19,7 +19,7 @@ from gramvec.pairs.given_pairs import score_given
 from gramvec.report import write_report
 from gramvec.runtime.base import Device
 from gramvec.tables.columns import read_records, value_or_none
-from gramvec.tables.inputs import STDIN, spooled
+from gramvec.tables.inputs import STDIN, spool
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, free_names, write_table
 from gramvec.tables.staging import check_outputs
 from gramvec.text.arrays import Floats
@@ -90,7 +90,7 @@ class PairsJob(InputFile):
         check_outputs(self.output, self.report, inputs=[self.source], overwrite=self.overwrite)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             again = self.columns == "all" and self.source == STDIN
-            file = spooled(sys.stdin.buffer, Path(folder)) if again else self.source
+            file = spool(sys.stdin.buffer, Path(folder)) if again else self.source
             table = read_columns(
                 file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
                 options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,

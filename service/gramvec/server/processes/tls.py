@@ -110,17 +110,17 @@ def _explain(settings: Settings, error: Exception) -> str:
     where = certificate if key is None else key
     if "MISMATCH" in reason:
         return f"{where}: this is not the key of the certificate in {certificate}"
-    if "-----BEGIN CERTIFICATE-----" not in _beginning(certificate):
+    if "-----BEGIN CERTIFICATE-----" not in _read_beginning(certificate):
         return f"{option('tls_certificate')}: {certificate} has no certificate in PEM"
-    if "PRIVATE KEY-----" not in _beginning(where):
+    if "PRIVATE KEY-----" not in _read_beginning(where):
         return f"{where} has no private key in PEM; name the file of the key with {option('tls_key')}"
-    if "ENCRYPTED" in _beginning(where):
+    if "ENCRYPTED" in _read_beginning(where):
         if password is None:
             return f"{where} is encrypted; name a file with its password with {option('tls_key_password_file')}"
         return f"{where}: the first line of {password} is not its password"
     return f"{certificate}: the certificate or its key cannot be used ({reason or type(error).__name__})"
 
 
-def _beginning(path: Path) -> str:
+def _read_beginning(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(2**20).decode("latin-1")
