@@ -208,7 +208,7 @@ def embed_parquet(
     embed = Embed(**options)
     work = embed.open()
     options = {**options, "digest": work.embedder.digest}
-    tasks = [{"source": str(one), "target": str(folder / one.name)} for one in sources]
+    tasks = [{"source": str(file), "target": str(folder / file.name)} for file in sources]
     made = provenance(work.embedder, vars(work.options))
     wanted = {key: made[key] for key in ("gramvec.digest", "gramvec.options")}
     left = [task for task in tasks if overwrite or not _is_done(Path(task["target"]), wanted)]
@@ -232,7 +232,7 @@ def _sources(path: Path) -> list[Path]:
     found = [path] if path.is_file() else sorted(path.glob("*.parquet"))
     if not found:
         raise InputError(f"{path}: no Parquet file and no folder with any (*.parquet)")
-    return [one.absolute() for one in found]
+    return [file.absolute() for file in found]
 
 
 def _is_done(target: Path, wanted: dict[str, str]) -> bool:

@@ -75,7 +75,7 @@ class RowList:
 
     def write_known(self, output: Path | None, form: TableForm, known: Sequence[KnownRow]) -> None:
         """Write a row that an index has already a line."""
-        self._read({one.row for one in known})
+        self._read({pair.row for pair in known})
         fixed = [*(["id"] if self._table.has_ids else []), "line", "known_id", "score"]
         text = [] if self._columns == "none" else ["known_text"]
         names = [*fixed, *free_names(self._names, "row_", [*fixed, *text]).values(), *text]
@@ -83,8 +83,8 @@ class RowList:
         def records() -> Iterator[dict[str, Any]]:
             for row, known_id, known_text, score in known:
                 if form == "jsonl":
-                    one = self._lists([row], known_id=known_id, score=round(score, 4))
-                    yield one | ({"known_text": known_text} if text else {})
+                    record = self._lists([row], known_id=known_id, score=round(score, 4))
+                    yield record | ({"known_text": known_text} if text else {})
                     continue
                 ids = [self._table.ids[row]] if self._table.has_ids else []
                 cells = [*ids, self._table.table.numbers[row], known_id, round(score, 4), *self._cells(row)]

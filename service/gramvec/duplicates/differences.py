@@ -29,29 +29,29 @@ LETTERS_AN_EDIT, MOST_EDITS = 4, 3
 LONGEST_COMPARED = 64
 
 
-def difference(one: str, other: str, *, numbers: bool = True, words: bool = True) -> Difference | None:
+def difference(left: str, right: str, *, numbers: bool = True, words: bool = True) -> Difference | None:
     """Return what makes two similar texts different things; None if they may be one.
 
     Args:
-        one: a text.
-        other: a similar text.
+        left: a text.
+        right: a similar text.
         numbers: look at numbers and codes, see `same_numbers`.
         words: look at words, see `word_replaced`.
     """
-    one, other = fold_letters(one), fold_letters(other)
-    if numbers and not same_numbers(one, other):
+    left, right = fold_letters(left), fold_letters(right)
+    if numbers and not same_numbers(left, right):
         return "numbers"
-    return "words" if words and word_replaced(one, other) else None
+    return "words" if words and word_replaced(left, right) else None
 
 
-def same_numbers(one: str, other: str) -> bool:
+def same_numbers(left: str, right: str) -> bool:
     """Return True if two texts have the same numbers, and each the other's codes: letters and digits in one word.
 
     2TB and 2 TB are the same, 2TB and 4TB are not, A12B and A12C are not; II is 2.
     """
-    if _numbers(one) != _numbers(other):
+    if _numbers(left) != _numbers(right):
         return False
-    for text, against in ((one, other), (other, one)):
+    for text, against in ((left, right), (right, left)):
         codes = _CODE.findall(text)
         if codes:
             joined = "".join(_WORD.findall(against)).casefold()
@@ -60,12 +60,12 @@ def same_numbers(one: str, other: str) -> bool:
     return True
 
 
-def word_replaced(one: str, other: str) -> bool:
+def word_replaced(left_text: str, right_text: str) -> bool:
     """Return True if two texts differ by one word that stands in the place of another: Home Basic and Home Premium.
 
     A misspelling, an abbreviation (pro, professional) and a word written apart are not another word.
     """
-    texts = [_LETTERS.findall(text.casefold()) for text in (one, other)]
+    texts = [_LETTERS.findall(text.casefold()) for text in (left_text, right_text)]
     left, right = (set(own).difference(others) for own, others in (texts, reversed(texts)))
     if not left or not right or max(len(left), len(right)) > MOST_CHANGED_WORDS:
         return False
@@ -81,7 +81,7 @@ def word_replaced(one: str, other: str) -> bool:
 
 def _numbers(text: str) -> list[str]:
     """Return the sorted numbers of a text, Roman ones in digits."""
-    return sorted([*_NUMBER.findall(text), *(str(_roman(one)) for one in _ROMAN.findall(text.casefold()))])
+    return sorted([*_NUMBER.findall(text), *(str(_roman(numeral)) for numeral in _ROMAN.findall(text.casefold()))])
 
 
 def _roman(numeral: str) -> int:
@@ -89,19 +89,19 @@ def _roman(numeral: str) -> int:
     return sum(value if value >= after else -value for value, after in pairwise([*values, 0]))
 
 
-def _alike(one: str, other: str) -> bool:
-    if one.startswith(other) or other.startswith(one):
+def _alike(left: str, right: str) -> bool:
+    if left.startswith(right) or right.startswith(left):
         return True
-    longest = max(len(one), len(other))
-    return longest <= LONGEST_COMPARED and _within(one, other, min(longest // LETTERS_AN_EDIT, MOST_EDITS))
+    longest = max(len(left), len(right))
+    return longest <= LONGEST_COMPARED and _within(left, right, min(longest // LETTERS_AN_EDIT, MOST_EDITS))
 
 
-def _within(one: str, other: str, edits: int) -> bool:
+def _within(left: str, right: str, edits: int) -> bool:
     """Return True if at most `edits` changes make one word the other: a letter more, less, another, or two swapped."""
-    both = zip(one, other, strict=False)
-    shared = next((at for at, (a, b) in enumerate(both) if a != b), min(len(one), len(other)))
-    one, other = one[shared:], other[shared:]
-    if not one or not other or not edits:
-        return len(one) + len(other) <= edits
-    swapped = one[:2] == other[1::-1] and _within(one[2:], other[2:], edits - 1)
-    return swapped or any(_within(one[a:], other[b:], edits - 1) for a, b in ((1, 1), (1, 0), (0, 1)))
+    both = zip(left, right, strict=False)
+    shared = next((at for at, (a, b) in enumerate(both) if a != b), min(len(left), len(right)))
+    left, right = left[shared:], right[shared:]
+    if not left or not right or not edits:
+        return len(left) + len(right) <= edits
+    swapped = left[:2] == right[1::-1] and _within(left[2:], right[2:], edits - 1)
+    return swapped or any(_within(left[a:], right[b:], edits - 1) for a, b in ((1, 1), (1, 0), (0, 1)))

@@ -131,5 +131,5 @@ class ExactJoin:
         cut = np.minimum(self._reach[left], self._reach[right])
         bound = np.where(cut < 0, 1.0, self._behind[left, cut] * self._behind[right, cut]) + shared
         near = bound >= self._threshold - SLACK
-        one, other = self._rows[left[near]], self._rows[right[near]]
-        return np.minimum(one, other), np.maximum(one, other)
+        left_rows, right_rows = self._rows[left[near]], self._rows[right[near]]
+        return np.minimum(left_rows, right_rows), np.maximum(left_rows, right_rows)

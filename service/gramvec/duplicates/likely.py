@@ -101,9 +101,9 @@ def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> F
         others: p texts.
     """
     lists = [[fold_text(text) for text in side] for side in (texts, others)]
-    one, other = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
+    left_ngrams, right_ngrams = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
     right = np.arange(len(others))
-    pairs = CandidatePairs(left, right, one.dots(left, other, right))
+    pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
     return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
 
 
@@ -125,8 +125,8 @@ def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:
     by = np.lexsort((place[winner], -pairs.scores, place[other]))
     found = np.arange(len(rank))
     gone: Bools = np.zeros(len(rank), np.bool_)
-    for one, partner in zip(other[by].tolist(), winner[by].tolist(), strict=True):
-        if not gone[one] and not gone[partner]:
-            gone[one] = True
-            found[one] = partner
+    for row, partner in zip(other[by].tolist(), winner[by].tolist(), strict=True):
+        if not gone[row] and not gone[partner]:
+            gone[row] = True
+            found[row] = partner
     return found

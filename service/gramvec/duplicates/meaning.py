@@ -55,11 +55,11 @@ def meaning_pairs(
         block = vectors[start : start + step]
         left, right = np.nonzero(np.triu(block @ vectors[start:].T >= lowest - SLACK, 1))
         for at in range(0, len(left), SCORED_PAIRS):
-            one, other = left[at : at + SCORED_PAIRS] + start, right[at : at + SCORED_PAIRS] + start
+            left_rows, right_rows = left[at : at + SCORED_PAIRS] + start, right[at : at + SCORED_PAIRS] + start
             # The same bytes in any block, as a product of matrices has not.
-            scores = np.minimum((vectors[one] * vectors[other]).sum(axis=1), np.float32(1))
+            scores = np.minimum((vectors[left_rows] * vectors[right_rows]).sum(axis=1), np.float32(1))
             near = scores >= np.float32(lowest)
-            found.append(NearPairs(one[near], other[near], scores[near]))
+            found.append(NearPairs(left_rows[near], right_rows[near], scores[near]))
             number += len(found[-1].left)
             if number > most:
                 raise InputError(f"more than {most:,} pairs; raise the threshold")

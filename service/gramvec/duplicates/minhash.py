@@ -80,9 +80,9 @@ class MinHashJoin:
     """
 
     def __init__(self, found: Sequence[Sketches], threshold: float, threads: int) -> None:
-        self._marks = np.concatenate([one.marks for one in found])
+        self._marks = np.concatenate([sketch.marks for sketch in found])
         self._least = int(LEAST_AGREEMENT * threshold * SAMPLES)
-        bands = [[one.bands[at] for one in found] for at in range(len(found[0].bands))]
+        bands = [[sketch.bands[at] for sketch in found] for at in range(len(found[0].bands))]
         keys = np.unique(np.concatenate([*map_in_order(bands, self._near, threads)]))
         self._left, self._right = np.divmod(keys, max(len(self._marks), 1))
 

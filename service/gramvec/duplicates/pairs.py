@@ -109,8 +109,8 @@ def similar_pairs(
     progress.start("comparing", len(texts), "texts")
     for pairs, apart, done in map_in_order(join.blocks(), compare, threads):
         met.update(expected.intersection(zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)))
-        different.update(one for one in apart if one is not None)
-        same = np.array([one is None for one in apart], np.bool_)
+        different.update(difference for difference in apart if difference is not None)
+        same = np.array([difference is None for difference in apart], np.bool_)
         kept.append(NearPairs(pairs.left[same], pairs.right[same], pairs.scores[same]))
         count += len(kept[-1].left)
         if most is not None and count > most:
@@ -152,10 +152,10 @@ def groups(n: int, left: Int64s, right: Int64s) -> Int64s:
     """Return int64[n], the first member of each row's group; rows are in one group if a chain of pairs joins them."""
     first = np.arange(n)
     while len(left):
-        one, other = first[left], first[right]
-        apart = one != other
-        left, right, one, other = left[apart], right[apart], one[apart], other[apart]
-        np.minimum.at(first, np.maximum(one, other), np.minimum(one, other))
+        left_first, right_first = first[left], first[right]
+        apart = left_first != right_first
+        left, right, left_first, right_first = left[apart], right[apart], left_first[apart], right_first[apart]
+        np.minimum.at(first, np.maximum(left_first, right_first), np.minimum(left_first, right_first))
         # A first member that has joined another group takes its own with it.
         while (ahead := first[first]).tobytes() != first.tobytes():
             first[:] = ahead

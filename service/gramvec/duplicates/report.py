@@ -68,12 +68,12 @@ def known_report(
         title: the heading.
         facts: what was done and with what.
     """
-    scores = np.array([one.score for one in found], np.float32)
+    scores = np.array([row.score for row in found], np.float32)
     places = np.arange(len(found))
     best = Matches(places, places, scores)
     known = select_pairs(best, scores >= np.float32(threshold))
-    texts = Field([table.text(one.row) for one in found], [one.text for one in found], 1.0)
-    names = [table.name(one.row) for one in found], [f"document {one.id}" for one in found]
+    texts = Field([table.text(row.row) for row in found], [row.text for row in found], 1.0)
+    names = [table.name(row.row) for row in found], [f"document {row.id}" for row in found]
     unit = table.table.unit
     return JobReport(
         title, f"{len(known.left):,} of {len(table.ids):,} {unit}s have a document that is probably the same thing.",

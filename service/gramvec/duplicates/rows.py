@@ -110,7 +110,7 @@ def read_rows(
     )  # fmt: skip
     ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
     ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]
-    return DedupeTable(table, [table.values[one] for one in names], ids, ids_in)
+    return DedupeTable(table, [table.values[name] for name in names], ids, ids_in)
 
 
 def known_rows(
@@ -126,8 +126,8 @@ def known_rows(
         texts = every[start : start + BLOCK_TEXTS]
         left: list[int] = []
         hits = []
-        for at, one in enumerate(snapshot.find([*map(Demands, texts)], None, KNOWN_CANDIDATES)):
-            there = snapshot.hits(one)
+        for at, top in enumerate(snapshot.find([*map(Demands, texts)], None, KNOWN_CANDIDATES)):
+            there = snapshot.hits(top)
             left += [at] * len(there)
             hits += there
         others = [text_of(value_or_none(hit.record, column)) for hit in hits]

@@ -61,10 +61,12 @@ def of(
             low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
             found.append(select_pairs(Matches(low, high, near.scores), low != high))
             continue
-        one, other = split(vectors, len(texts[0]))
+        left_ngrams, right_ngrams = split(vectors, len(texts[0]))
         there_by, back_by = ((blocks[0], blocks[1]), (blocks[1], blocks[0])) if blocks else (None, None)
-        found.append(nearest_rows((one, other), there_by, DEPTH, 0.0, threads=threads, progress=progress))
-        back = nearest_rows((other, one), back_by, DEPTH_BACK, 0.0, threads=threads)
+        found.append(
+            nearest_rows((left_ngrams, right_ngrams), there_by, DEPTH, 0.0, threads=threads, progress=progress)
+        )
+        back = nearest_rows((right_ngrams, left_ngrams), back_by, DEPTH_BACK, 0.0, threads=threads)
         found.append(Matches(back.right, back.left, back.scores))
     keys = np.concatenate([pairs.left * width + pairs.right for pairs in found])
     different, first = np.unique(keys, return_index=True)

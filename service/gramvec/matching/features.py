@@ -204,8 +204,8 @@ class _Likely:
 
     def log_odds(self, left: RowIds, right: RowIds) -> PairValues:
         """Return the log-odds of pairs of rows, float64[p]."""
-        one, other = self._of_row[0][left], self._of_row[1][right]
-        keys = np.where((one >= 0) & (other >= 0), one * self._width + other, -1)
+        left_row, right_row = self._of_row[0][left], self._of_row[1][right]
+        keys = np.where((left_row >= 0) & (right_row >= 0), left_row * self._width + right_row, -1)
         places = np.searchsorted(self._keys, keys)
         scores = np.where(self._keys[places] == keys, self._scores[places], 0.0)
         likely = np.clip(scores, LEAST_LIKELY, MOST_LIKELY)
@@ -221,8 +221,8 @@ class _Rivals:
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
         found = [nearest_rows(way, keys, DEPTH + same, LEAST, threads=threads) for way, keys in ways]
         if same:
-            found = [select_pairs(one, one.left != one.right) for one in found]
-        self._best = [two_nearest(one, len(way[0])) for one, (way, _) in zip(found, ways, strict=True)]
+            found = [select_pairs(pairs, pairs.left != pairs.right) for pairs in found]
+        self._best = [two_nearest(pairs, len(way[0])) for pairs, (way, _) in zip(found, ways, strict=True)]
         there, back = found
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)
 
@@ -262,7 +262,7 @@ class _Text:
             words.cosine, words.in_right, words.in_left, words.left - words.shared, words.right - words.shared,
         ]  # fmt: skip
         return [
-            *(np.where(lacking, ABSENT, one) for one in of_text),
+            *(np.where(lacking, ABSENT, figure) for figure in of_text),
             codes.in_right, codes.in_left, codes.shared, codes.left - codes.shared, codes.right - codes.shared,
             np.where(np.isnan(greatest), ABSENT, _share(np.abs(numbers[0] - numbers[1]), greatest, 0.0)),
             np.where(lacking, ABSENT, self._same[0][left] == self._same[1][right]),

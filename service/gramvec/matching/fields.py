@@ -255,9 +255,9 @@ def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
     rights = lefts if same else set[int]()
     kept = []
     for at in np.lexsort((pairs.right, pairs.left, -pairs.scores)).tolist():
-        one, other = int(pairs.left[at]), int(pairs.right[at])
-        if one not in lefts and other not in rights:
-            lefts.add(one)
-            rights.add(other)
+        left_row, right_row = int(pairs.left[at]), int(pairs.right[at])
+        if left_row not in lefts and right_row not in rights:
+            lefts.add(left_row)
+            rights.add(right_row)
             kept.append(at)
     return select_pairs(pairs, np.sort(np.array(kept, np.int64)))

@@ -118,7 +118,7 @@ def learn(
     name = _best(scores, match)
     tried, fitted = (fits[name](features[rows], labels.match[rows]) for rows in (rest, slice(None)))
     held_threshold, threshold = (
-        threshold_of(one.probabilities(candidates).astype(np.float32)) for one in (tried, fitted)
+        threshold_of(candidate.probabilities(candidates).astype(np.float32)) for candidate in (tried, fitted)
     )
     if len(labels.match) >= THRESHOLD_LABELS:
         best, _ = best_threshold(scores[name], match)
@@ -135,7 +135,10 @@ def _best(scores: dict[str, PairValues], match: NDArray[np.bool_]) -> str:
 
     The first is the pair model alone: what is learned has to be better by MARGIN standard errors of the difference.
     """
-    losses = {name: -np.log(np.clip(np.where(match, one, 1 - one), NEAREST_TO_SURE, 1)) for name, one in scores.items()}
+    losses = {
+        name: -np.log(np.clip(np.where(match, probabilities, 1 - probabilities), NEAREST_TO_SURE, 1))
+        for name, probabilities in scores.items()
+    }
     first = next(iter(losses))
 
     def behind(name: str) -> float:
@@ -213,8 +216,8 @@ def _parts(labels: PairLabels) -> RowIds:
 def _cross_validated(fit: Fit, features: PairFeatures, match: NDArray[np.bool_], part: RowIds) -> PairValues:
     """Return the score of each pair, float64[p], by a classifier that is fitted on the other parts."""
     scores = np.empty(len(match))
-    for one in np.unique(part):
-        others = part != one
+    for number in np.unique(part):
+        others = part != number
         scores[~others] = fit(features[others], match[others]).probabilities(features[~others])
     return scores
 

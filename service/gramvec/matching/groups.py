@@ -124,20 +124,20 @@ class GroupPairs(NamedTuple):
 
         Of one table, no row is on both sides either: each pair is given once.
         """
-        used = [np.zeros(len(one.counts), np.int64) for one in (self.left, self.right)]
+        used = [np.zeros(len(groups.counts), np.int64) for groups in (self.left, self.right)]
         if self.same:
             used[1] = used[0]
         counts = self.left.counts, self.right.counts
         found: list[tuple[int, int, int, int]] = []
         for at in np.lexsort((self.pairs.right, self.pairs.left, -self.pairs.scores)).tolist():
-            one, other = int(self.pairs.left[at]), int(self.pairs.right[at])
-            free = int(counts[0][one] - used[0][one]), int(counts[1][other] - used[1][other])
-            number = free[0] // 2 if self.same and one == other else min(free)
+            left_group, right_group = int(self.pairs.left[at]), int(self.pairs.right[at])
+            free = int(counts[0][left_group] - used[0][left_group]), int(counts[1][right_group] - used[1][right_group])
+            number = free[0] // 2 if self.same and left_group == right_group else min(free)
             if number:
-                first = int(used[0][one])
-                used[0][one] += number
-                found.append((at, number, first, int(used[1][other])))
-                used[1][other] += number
+                first = int(used[0][left_group])
+                used[0][left_group] += number
+                found.append((at, number, first, int(used[1][right_group])))
+                used[1][right_group] += number
         return self._members(found)
 
     def _members(self, found: list[tuple[int, int, int, int]]) -> Matches:

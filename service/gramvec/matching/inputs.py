@@ -103,18 +103,18 @@ def read_table(
 
 def _check_ids(table: Columns, ids: Sequence[str]) -> None:
     first: dict[str, int] = {}
-    for number, one in zip(table.numbers, ids, strict=True):
-        if not one:
+    for number, given_id in zip(table.numbers, ids, strict=True):
+        if not given_id:
             raise InputError(
                 f"{table.name}: {table.unit} {number}: has no id; name another column with --id, or number the rows: "
                 "--id none"
             )
-        if one in first:
+        if given_id in first:
             raise InputError(
-                f"{table.name}: {table.unit}s {first[one]} and {number} have the same id {one[:100]!r}; "
+                f"{table.name}: {table.unit}s {first[given_id]} and {number} have the same id {given_id[:100]!r}; "
                 "make them different, name another column with --id, or number the rows: --id none"
             )
-        first[one] = number
+        first[given_id] = number
 
 
 def read_labels(
@@ -142,18 +142,18 @@ def read_labels(
         InputError: naming file and line, for other columns and values, ids of no table, more than 1,000,000 pairs, and
             all pairs with both labels at once.
     """
-    rows = [{one: row for row, one in enumerate(ids)} for ids in (left, right)]
+    rows = [{given_id: row for row, given_id in enumerate(ids)} for ids in (left, right)]
     found: dict[tuple[int, int], tuple[bool, str]] = {}
     both: dict[tuple[int, int], str] = {}
     skipped = 0
     for path in paths:
         bad = BadRows(on_error, where=f"{path}: ", remedy="")
         for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad):
-            one, other, match = label
-            pair = rows[0][one], rows[1][other]
+            left_id, right_id, match = label
+            pair = rows[0][left_id], rows[1][right_id]
             first = found.setdefault(pair, (match, place))
             if first[0] != match:
-                both.setdefault(pair, f"{quote(one)} and {quote(other)} ({first[1]} and {place})")
+                both.setdefault(pair, f"{quote(left_id)} and {quote(right_id)} ({first[1]} and {place})")
             if len(found) > MOST_LABELS:
                 raise InputError(f"{place}: more than {MOST_LABELS:,} labeled pairs; give fewer")
         skipped += bad.count

@@ -78,20 +78,20 @@ def score_fields(
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
     sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
-    one, other = sides[0], sides[-1]
+    left_groups, right_groups = sides[0], sides[-1]
     with named_rows(len(fields[0].left)):
-        lists = (one.join_columns(),) if same else (one.join_columns(), other.join_columns())
+        lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
         groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
         found = candidates.of(lists, groups, threads=threads, progress=progress)
     tokens = tokens_of([side.columns for side in sides])
     left, right = found.left, found.right
     scores = probabilities_of(tokens, found, same=same, progress=progress)
     if same:
-        several = np.flatnonzero(one.counts > 1)
+        several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
-    return GroupPairs(select_pairs(Matches(left, right, scores), order), one, other, same)
+    return GroupPairs(select_pairs(Matches(left, right, scores), order), left_groups, right_groups, same)
 
 
 def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:

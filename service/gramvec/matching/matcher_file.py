@@ -82,7 +82,7 @@ def _matcher(data: bytes) -> LearnedMatcher:
         raise _InvalidMatcher("it is not JSON") from None
     if record.get("format") != FORMAT or record.get("version") != VERSION:
         raise _InvalidMatcher(f"its format is not {FORMAT!r}, version {VERSION}")
-    columns = tuple(_pair(one) for one in _list(record, "columns", 1, MOST_COLUMNS))
+    columns = tuple(_pair(pair) for pair in _list(record, "columns", 1, MOST_COLUMNS))
     weights = _floats(record, "weights", len(columns))
     if not (weights > 0).all() or len(set(columns)) < len(columns):
         raise _InvalidMatcher("its columns are not distinct, with weights above 0")
@@ -101,7 +101,7 @@ def _matcher(data: bytes) -> LearnedMatcher:
 
 
 def _ngrams(record: Mapping[str, Any]) -> NgramSettings:
-    orders = [int(one) for one in _ints(record, "orders", 1, 8, 1, 8).tolist()]
+    orders = [int(order) for order in _ints(record, "orders", 1, 8, 1, 8).tolist()]
     weighting = record.get("weighting")
     if weighting not in WEIGHTINGS or len(set(orders)) < len(orders):
         raise _InvalidMatcher("its n-grams are of an unknown kind")

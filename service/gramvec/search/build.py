@@ -200,7 +200,7 @@ class _Build:
                 _clear_build(output)
             raise
         start = Checkpoint(0, (START.offset, START.number), 0, 0, BadRows().as_json())
-        point = next((one for one in (*checkpoints, start) if one.rows == self._writer.rows), None)
+        point = next((checkpoint for checkpoint in (*checkpoints, start) if checkpoint.rows == self._writer.rows), None)
         if point is None:
             self._writer.close()
             raise InputError(f"{output}: what is left of its build is damaged; start again without --resume")
@@ -238,7 +238,7 @@ class _Build:
 
     def _append(self, encoded: EncodedBlock) -> None:
         if self._seen is not None:
-            self._seen.add([one.id for one in encoded.documents])
+            self._seen.add([document.id for document in encoded.documents])
         self._writer.append(encoded)
         self._next_id = max(self._next_id, encoded.rows.last)
         self._account.add(encoded.rows)
@@ -258,7 +258,7 @@ class _Build:
         content = {
             "job": self._job,
             "manifest": self._manifest.model_dump(mode="json"),
-            "checkpoints": [one._asdict() for one in checkpoints],
+            "checkpoints": [checkpoint._asdict() for checkpoint in checkpoints],
         }
         write_whole(self._output / JOURNAL, orjson.dumps(content))
 
@@ -312,8 +312,8 @@ def _left(output: Path, job: dict[str, Any], embedder: Embedder) -> tuple[IndexM
         return None
     check_same_job(output, job, journal.job)
     found = journal.manifest
-    filters = [kind_of(one)[0] for one in job["filter"]]
-    if (found.digest, found.dimensions, found.column, found.id, [one.column for one in found.filters]) != (
+    filters = [kind_of(column)[0] for column in job["filter"]]
+    if (found.digest, found.dimensions, found.column, found.id, [column.column for column in found.filters]) != (
         embedder.digest, embedder.dimension, job["column"], job["id"], filters,
     ):  # fmt: skip
         raise _journal_error(output)
@@ -324,8 +324,8 @@ def _journal(output: Path) -> _Journal | None:
     """Return the journal of a build; None where there is none. Raises InputError for one that is not valid."""
     try:
         found = _Journal.model_validate_json(read_bounded(output / JOURNAL, MAX_JOURNAL))
-        for one in found.checkpoints:
-            BadRows().restore(one.bad)
+        for checkpoint in found.checkpoints:
+            BadRows().restore(checkpoint.bad)
         return found
     except FileNotFoundError:
         return None

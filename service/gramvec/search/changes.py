@@ -82,7 +82,7 @@ def add_to_index(
         try:
             for encoded in map_in_order(reader.blocks(), encoder.encode, threads or count_cores()):
                 if manifest.id is not None:
-                    ids = [one.id for one in encoded.documents]
+                    ids = [document.id for document in encoded.documents]
                     seen.add(ids)
                     writer.make_room(ids, replace=replace)
                 writer.append(encoded)
@@ -113,7 +113,7 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
         writer = _open_writer(path, manifest)
         try:
             wanted = list(dict.fromkeys(ids))
-            absent = sorted(one for one in wanted if not writer.holds(one))
+            absent = sorted(given_id for given_id in wanted if not writer.holds(given_id))
             if absent:
                 named = ", ".join(map(quote, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
                 counts = f"{len(absent):,} of {len(wanted):,} ids"
@@ -157,7 +157,7 @@ def rebuild_index(
         )  # fmt: skip
 
         def encode(documents: list[StoredDocument]) -> EncodedBlock:
-            texts = embedder.prepare([text_in(one.record, manifest) for one in documents], truncate=True)
+            texts = embedder.prepare([text_in(document.record, manifest) for document in documents], truncate=True)
             return encode_stored(documents, manifest, quantize_rows(unit_vectors(embedder, texts)))
 
         stored, total = open_documents(path, old)

@@ -96,9 +96,9 @@ def entries_of(kind: FieldKind, first: int, values: Sequence[Sequence[FilterValu
     entries: Array = np.zeros(sum(map(len, values)), ENTRIES[kind])
     entries["row"] = [row for row, some in enumerate(values, first) for _ in some]
     if kind == "text":
-        entries["value"], entries["rest"] = _hashes([str(one) for some in values for one in some]).T
+        entries["value"], entries["rest"] = _hashes([str(value) for some in values for value in some]).T
     else:
-        entries["value"] = [one for some in values for one in some]
+        entries["value"] = [value for some in values for value in some]
     return entries
 
 

@@ -178,12 +178,12 @@ def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, 
     """
     made = [
         RawDocument(
-            one.id,
-            one.data,
-            tokens(text_in(one.record, manifest)),
-            [values_by(by, one.record) for by in manifest.filters],
+            document.id,
+            document.data,
+            tokens(text_in(document.record, manifest)),
+            [values_by(by, document.record) for by in manifest.filters],
         )
-        for one in documents
+        for document in documents
     ]
     return EncodedBlock(made, vectors, checksums(vectors), signs_of(vectors[:, : manifest.dimensions]))
 
@@ -224,7 +224,7 @@ class StoredDocuments:
                     query, TOGETHER, count=False, order_by_field="row", order=engine.Order.Asc
                 ).hits  # fmt: skip
             if hits:
-                yield [self.at(one) for _, one in hits], np.array([row for row, _ in hits], np.int64)
+                yield [self.at(address) for _, address in hits], np.array([row for row, _ in hits], np.int64)
 
     def _record(self, data: Any) -> Record:
         try:

@@ -91,7 +91,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
         if records and not values:
             raise InputError(f"no row has a value in {quote(name)}; name a column of the input with --filter")
         found.append(FilterColumn(column=name, kind=kind or _guess_kind(values)))
-    if len({one.column for one in found}) < len(found):
+    if len({column.column for column in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
     if len(found) > MAX_COLUMNS:
         raise InputError(f"{len(found)} columns to filter by; an index takes {MAX_COLUMNS}: leave some out")
@@ -109,7 +109,7 @@ def check_name(name: str) -> None:
 def values_in(value: Any) -> list[Any]:
     """Return the values of a record's column: those of a list, or the one; null and "" are none."""
     values = value if isinstance(value, list) else [value]
-    return [one for one in values if one is not None and one != ""]
+    return [value for value in values if value is not None and value != ""]
 
 
 def value_of(kind: FieldKind, value: Any) -> FilterValue:
@@ -225,11 +225,13 @@ def parse_conditions(conditions: Iterable[str]) -> dict[str, Any]:
     a row without one. Raises InputError for anything else.
     """
     where: dict[str, Any] = {}
-    for one in conditions:
-        name, bounds, values = _parts(one)
+    for condition in conditions:
+        name, bounds, values = _parts(condition)
         held = where.setdefault(name, {} if bounds else [])
         if isinstance(held, dict) != bool(bounds) or (bounds and held.keys() & bounds.keys() - {"ne"}):
-            raise InputError(f"--where {one!r} does not go with another condition on {quote(name)}; leave one out")
+            raise InputError(
+                f"--where {condition!r} does not go with another condition on {quote(name)}; leave one out"
+            )
         if "ne" in bounds:
             bounds = {"ne": [*held.get("ne", []), bounds["ne"]]}
         held.update(bounds) if bounds else held.extend(values)
@@ -269,7 +271,7 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
         return ()
     if not isinstance(where, Mapping):
         raise InputError('where: must be columns with their values, as in {"team": "post"}', field="where")
-    known = {one.column: one for one in columns}
+    known = {column.column: column for column in columns}
     found: set[ColumnCondition] = set()
     for name, given in where.items():
         if name not in known:
@@ -279,13 +281,13 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
                 field="where",
             )
         found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])
-    return tuple(sorted(found, key=lambda one: (one.column.column, one.negated)))
+    return tuple(sorted(found, key=lambda condition: (condition.column.column, condition.negated)))
 
 
 def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCondition:
     given = _plain(given)
-    values = [_plain(one) for one in given] if isinstance(given, list | tuple) else [given]
-    if not all(isinstance(one, Scalar) for one in values):
+    values = [_plain(value) for value in given] if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(value, Scalar) for value in values):
         raise InputError(
             f"{quote(by.column)} is to be equal to a text, a number, a date, true or false, or null for none, one of a"
             ' list of them, or within bounds as in {"gte": 10}',
@@ -293,12 +295,12 @@ def _one_of(by: FilterColumn, given: Any, *, negated: bool = False) -> ColumnCon
         )
     if len(values) > MAX_WANTED:
         raise InputError(f"{len(values)} values of {quote(by.column)}; give at most {MAX_WANTED}", field="where")
-    wanted = [one for one in values if one is not None]
+    wanted = [value for value in values if value is not None]
     missing = len(wanted) < len(values)
     if by.kind == "text":
-        texts = tuple(sorted({str(_check_value(by, one)) for one in wanted}))
+        texts = tuple(sorted({str(_check_value(by, value)) for value in wanted}))
         return ColumnCondition(by, texts, missing=missing, negated=negated)
-    ends = sorted({(_end(by, one, first=True), _end(by, one, first=False)) for one in wanted})
+    ends = sorted({(_end(by, value, first=True), _end(by, value, first=False)) for value in wanted})
     joined: list[Interval] = []
     for lower, upper in ends:
         if by.kind == "date" and joined and lower <= (joined[-1].upper or 0) + 1:
@@ -380,19 +382,19 @@ def query_of(tantivy: Any, schema: Any, fields: Mapping[FilterColumn, str], cond
     """Return the query of tantivy that the rows within all conditions match, each with the score 0."""
     query, occur = tantivy.Query, tantivy.Occur
     every = [(occur.Must, query.all_query())]
-    for one in conditions:
-        field = fields[one.column]
-        kind = tantivy.FieldType.Float if one.column.kind == "number" else tantivy.FieldType.Integer
+    for condition in conditions:
+        field = fields[condition.column]
+        kind = tantivy.FieldType.Float if condition.column.kind == "number" else tantivy.FieldType.Integer
         either = []
-        if one.texts:
-            either.append(query.term_set_query(schema, field, list(one.texts)))
-        if one.column.kind == "number" and (values := [low for low, high in one.intervals if low == high]):
+        if condition.texts:
+            either.append(query.term_set_query(schema, field, list(condition.texts)))
+        if condition.column.kind == "number" and (values := [low for low, high in condition.intervals if low == high]):
             either.append(query.term_set_query(schema, field, values))
-        for lower, upper in one.intervals:
-            if one.column.kind == "date" or lower != upper:
+        for lower, upper in condition.intervals:
+            if condition.column.kind == "date" or lower != upper:
                 either.append(query.range_query(schema, field, kind, lower, upper))
-        if one.missing:
+        if condition.missing:
             either.append(query.term_query(schema, "missing", field, index_option="basic"))
         within = query.boolean_query([(occur.Should, each) for each in either]) if either else query.empty_query()
-        every.append((occur.MustNot if one.negated else occur.Must, within))
+        every.append((occur.MustNot if condition.negated else occur.Must, within))
     return query.const_score_query(query.boolean_query(every), 0.0)

@@ -111,7 +111,7 @@ def _no_manifest(data: bytes) -> str:
 def size_of(path: Path, manifest: IndexManifest) -> int:
     """Return the bytes of the current generation."""
     folder = path / manifest.generation
-    return sum(one.lstat().st_size for one in (*folder.iterdir(), *(folder / LETTERS).iterdir()) if one.is_file())
+    return sum(file.lstat().st_size for file in (*folder.iterdir(), *(folder / LETTERS).iterdir()) if file.is_file())
 
 
 def read_bounded(path: Path, most: int) -> bytes:
@@ -153,7 +153,7 @@ def make_folder(output: Path) -> bool:
         if not output.is_dir():
             output.mkdir()
             return True
-        names = {one.name for one in output.iterdir()}
+        names = {file.name for file in output.iterdir()}
         named = MANIFEST in names or JOURNAL in names
         ours = {MANIFEST, JOURNAL, LOCK, *_STAGES}
         others = [name for name in names - ours if not (named and is_generation(output / name))]
@@ -178,9 +178,9 @@ def is_generation(folder: Path) -> bool:
     with os.scandir(folder) as entries:
         return all(
             is_letters(folder / LETTERS)
-            if one.name == LETTERS and one.is_dir(follow_symlinks=False)
-            else one.is_file(follow_symlinks=False) and _IN_GENERATION.fullmatch(one.name) is not None
-            for one in entries
+            if entry.name == LETTERS and entry.is_dir(follow_symlinks=False)
+            else entry.is_file(follow_symlinks=False) and _IN_GENERATION.fullmatch(entry.name) is not None
+            for entry in entries
         )
 
 
@@ -188,17 +188,17 @@ def is_letters(folder: Path) -> bool:
     """Return True if a folder holds nothing but files with the names of tantivy's."""
     with os.scandir(folder) as entries:
         return all(
-            one.is_file(follow_symlinks=False)
-            and (one.name in (META, *OPENED) or OF_SEGMENT.fullmatch(one.name) is not None)
-            for one in entries
+            entry.is_file(follow_symlinks=False)
+            and (entry.name in (META, *OPENED) or OF_SEGMENT.fullmatch(entry.name) is not None)
+            for entry in entries
         )
 
 
 def remove_generations(path: Path, *kept: str) -> None:
     """Delete all generations but these; whoever has one open keeps reading it."""
-    for one in path.iterdir():
-        if one.name not in kept and is_generation(one):
-            shutil.rmtree(one, ignore_errors=True)
+    for entry in path.iterdir():
+        if entry.name not in kept and is_generation(entry):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 @contextmanager

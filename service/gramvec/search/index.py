@@ -151,7 +151,7 @@ class Index:
     @property
     def filters(self) -> list[str]:
         """The columns that searches can be narrowed by."""
-        return [one.column for one in self.manifest.filters]
+        return [column.column for column in self.manifest.filters]
 
     @property
     def bytes(self) -> int:
@@ -213,7 +213,7 @@ class Index:
         while texts := list(islice(waiting, TOGETHER)):
             prepared = self.embedder.prepare(texts, truncate=truncate)
             asked = [Demands(text) if literal else demands_of(text) for text in prepared]
-            units = None if only == "letters" else unit_vectors(self.embedder, [one.text for one in asked])
+            units = None if only == "letters" else unit_vectors(self.embedder, [query.text for query in asked])
             for found in snapshot.find(asked, units, k, conditions, only, min_score):
                 yield snapshot.hits(found)
 
@@ -267,12 +267,12 @@ def ids_in(given: Any) -> list[str]:
     ids: list[Any] = (
         [given] if isinstance(given, str | Integral) else [*(given if isinstance(given, set) else iterate_texts(given))]
     )
-    for one in ids:
-        if isinstance(one, bool) or not isinstance(one, str | Integral):
+    for given_id in ids:
+        if isinstance(given_id, bool) or not isinstance(given_id, str | Integral):
             raise InputError(
-                f"ids: must be texts or whole numbers, got {one!r}; give the ids of documents", field="ids"
+                f"ids: must be texts or whole numbers, got {given_id!r}; give the ids of documents", field="ids"
             )
-    return [str(one) for one in ids]
+    return [str(given_id) for given_id in ids]
 
 
 def check_min_score(score: float) -> None:
@@ -288,14 +288,14 @@ def spool_records(records: Any, column: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         path = Path(folder) / "records.jsonl"
         with path.open("wb") as file:
-            file.writelines(_line(place, one, column) for place, one in enumerate(given))
+            file.writelines(_line(place, record, column) for place, record in enumerate(given))
         yield path
 
 
-def _line(place: int, one: object, column: str) -> bytes:
-    record = {column: str(one)} if isinstance(one, str) else one
+def _line(place: int, given: object, column: str) -> bytes:
+    record = {column: str(given)} if isinstance(given, str) else given
     if not isinstance(record, dict):
-        said = str(no_text(place, one)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        said = str(no_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
         raise InputError(said, index=place)
     text = value_at(record, column)
     if text is MISSING:

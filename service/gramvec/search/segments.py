@@ -99,15 +99,15 @@ def read_commit(path: Path, manifest: IndexManifest) -> Commit:
             raise TypeError
         names: list[str] = []
         counted = removed = 0
-        for one in found["segments"]:
-            segment, deletes = re.fullmatch(r"[0-9a-f]{32}", one["segment_id"].replace("-", "")), one["deletes"]
+        for entry in found["segments"]:
+            segment, deletes = re.fullmatch(r"[0-9a-f]{32}", entry["segment_id"].replace("-", "")), entry["deletes"]
             if segment is None or len(names) > MAX_SEGMENTS * len(PARTS):
                 raise ValueError
             names += [f"{segment[0]}.{part}" for part in PARTS]
             if deletes is not None:
                 names.append(f"{segment[0]}.{_count(deletes['opstamp'], 2**64)}.del")
                 removed += _count(deletes["num_deleted_docs"])
-            counted += _count(one["max_doc"])
+            counted += _count(entry["max_doc"])
         return Commit(meta, tuple(names), _count(counted), _count(counted - removed))
     except OSError as error:
         raise damage_error(path, f"its list of segments: {error.strerror}") from error
@@ -195,7 +195,7 @@ def clear_letters(path: Path, manifest: IndexManifest) -> None:
     named = set(read_commit(path, manifest).names)
     folder = path / manifest.generation / LETTERS
     with os.scandir(folder) as entries:
-        left = [one.name for one in entries if OF_SEGMENT.fullmatch(one.name) and one.name not in named]
+        left = [entry.name for entry in entries if OF_SEGMENT.fullmatch(entry.name) and entry.name not in named]
     for name in left:
         with suppress(OSError):
             (folder / name).unlink()
@@ -240,8 +240,8 @@ def _few_may_be_opened() -> bool:
     except OSError:
         return True
     finally:
-        for one in opened:
-            os.close(one)
+        for file in opened:
+            os.close(file)
     return False
 
 

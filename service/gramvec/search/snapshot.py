@@ -178,7 +178,7 @@ class Snapshot:
         with engine_errors(self.path):
             some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
             query = self._with_rows(np.unique(some).tolist())
-            addresses = [one for _, one in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
+            addresses = [address for _, address in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
             if not addresses:
                 return
             rows = self._searcher.fast_field_values("row", addresses)
@@ -280,8 +280,8 @@ class Snapshot:
                 if self._there is not None
                 else np.ones(len(self.vectors), np.bool_)
             )
-            for one in conditions:
-                within &= self._columns[one.column].within(one)
+            for condition in conditions:
+                within &= self._columns[condition.column].within(condition)
             found = RowSet.of(within)
             with self._keeping:
                 self._allowed[conditions] = found
@@ -294,7 +294,7 @@ class Snapshot:
         query, weight = self._letters(text)
         share = LETTERS_SHARE * weight or 1.0
         hits = self._searcher.search(self._within(query, conditions, demanded), k, count=False).hits
-        return TopDocuments([one for _, one in hits], [score / share for score, _ in hits]), query, share
+        return TopDocuments([address for _, address in hits], [score / share for score, _ in hits]), query, share
 
     def _by_phrases(
         self, query: Demands, unit: Floats | None, conditions: Conditions, demanded: Any, k: int, only: Only | None
@@ -332,7 +332,7 @@ class Snapshot:
             return TopDocuments([], [])
         query = self._within(self._with_rows(rows.tolist()), (), demanded)
         hits = self._searcher.search(query, len(rows), count=False).hits
-        addresses = [one for _, one in hits]
+        addresses = [address for _, address in hits]
         by_row = dict(zip(self._rows(addresses), addresses, strict=True))
         there = [at for at, row in enumerate(rows.tolist()) if row in by_row][:k]
         return TopDocuments([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
@@ -357,7 +357,7 @@ class Snapshot:
             occur = self._engine.Occur
             either = self._query.boolean_query([(occur.Must, wanted), (occur.Should, query)])
             others = self._searcher.search(self._within(either, (), demanded), len(missing), count=False).hits
-            more = [one for _, one in others]
+            more = [address for _, address in others]
             addresses, letters = addresses + more, letters + [score / share for score, _ in others]
             added = self._rows(more)
             rows = rows + added
@@ -390,7 +390,7 @@ class Snapshot:
         """
         counts = dict(islice(count_ngrams(text).items(), MAX_LOOKED_UP))
         names = list(counts)
-        holding = np.array([self._searcher.doc_freq("letters", one) for one in names], np.float64)
+        holding = np.array([self._searcher.doc_freq("letters", name) for name in names], np.float64)
         weights = idf(np.minimum(holding, self.counted), self.counted) * list(counts.values())
         order = np.argsort(holding, kind="stable")
         rarest = order[holding[order] > 0]
@@ -402,10 +402,10 @@ class Snapshot:
             return self._query.empty_query(), 0.0
         parts = []
         for at in searched.tolist():
-            one = self._ngram(names[at])
+            part = self._ngram(names[at])
             if counts[names[at]] > 1:
-                one = self._query.boost_query(one, float(counts[names[at]]))
-            parts.append((self._engine.Occur.Should, one))
+                part = self._query.boost_query(part, float(counts[names[at]]))
+            parts.append((self._engine.Occur.Should, part))
         return self._query.boolean_query(parts), float(weights[searched].sum())
 
     def _query_demands(self, query: Demands) -> Any:

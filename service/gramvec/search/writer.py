@@ -113,7 +113,7 @@ class IndexWriter:
 
     def make_room(self, ids: Sequence[str], *, replace: bool) -> None:
         """Delete the documents that have one of these ids. Raises InputError for one, unless they are replaced."""
-        there = [one for one in ids if self.holds(one)]
+        there = [given_id for given_id in ids if self.holds(given_id)]
         if there and not replace:
             raise InputError(
                 f"{self._path}: has the id {quote(there[0])} already; nothing was added: leave the row out, or replace"
@@ -124,9 +124,9 @@ class IndexWriter:
     def remove(self, ids: Sequence[str]) -> None:
         """Delete documents by their ids."""
         with engine_errors(self._path):
-            for one in ids:
-                self._removed += self._searcher.fast_field_values("row", self._hits(one))
-                self._writer.delete_documents_by_term("id", one)
+            for given_id in ids:
+                self._removed += self._searcher.fast_field_values("row", self._hits(given_id))
+                self._writer.delete_documents_by_term("id", given_id)
 
     def _hits(self, key: str) -> list[Any]:
         query = self._query.term_query(self._schema, "id", key, index_option="basic")
@@ -182,15 +182,15 @@ class SeenIds:
 
     def add(self, ids: list[str]) -> None:
         """Take ids down. Raises InputError for one that was there before."""
-        digests = [hashlib.blake2b(one.encode("utf-8", "replace"), digest_size=8).digest() for one in ids]
+        digests = [hashlib.blake2b(given_id.encode("utf-8", "replace"), digest_size=8).digest() for given_id in ids]
         found = np.frombuffer(b"".join(digests), np.uint64)
         hashes = found.tolist()
         at = np.minimum(np.searchsorted(self._known, found), max(len(self._known) - 1, 0))
         known = self._known[at] == found if len(self._known) else np.zeros(len(found), np.bool_)
-        for one, hashed, is_known in zip(ids, hashes, known.tolist(), strict=True):
+        for given_id, hashed, is_known in zip(ids, hashes, known.tolist(), strict=True):
             if is_known or hashed in self._recent:
-                raise InputError(f"two rows have the id {quote(one)}; ids must differ")
-            self._recent[hashed] = one
+                raise InputError(f"two rows have the id {quote(given_id)}; ids must differ")
+            self._recent[hashed] = given_id
         self._unsaved += hashes
         if len(self._recent) > 1 << 17:
             self._known = np.sort(np.concatenate([self._known, np.fromiter(self._recent, np.uint64)]), kind="stable")

@@ -37,7 +37,7 @@ def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> 
     except UnicodeDecodeError:
         return f"{why}; give its --encoding, or convert the file"
     # A sign such as a euro's stands alone; in other encodings bytes over 127 come in rows.
-    alone = all(one < 128 for one in line[max(error.start - 1, 0) : error.start] + line[error.start + 1 :][:1])
+    alone = all(byte < 128 for byte in line[max(error.start - 1, 0) : error.start] + line[error.start + 1 :][:1])
     if not (found.isalpha() or (found.isprintable() and alone)):
         return f"{why}; give its --encoding, or convert the file"
     return f"{why}; it looks like Latin-1 ({text.strip()[:24]!r}): give --encoding {_LATIN}, or convert the file"

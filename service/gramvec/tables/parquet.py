@@ -128,7 +128,7 @@ class ParquetForm(Writes):
         """Return the first bytes of the stage file, with types of columns from the input or the first block."""
         pa = self.pa
         if columns is None:
-            columns = self._infer_schema([one for one in (block.records or [] if block else []) if one])
+            columns = self._infer_schema([record for record in (block.records or [] if block else []) if record])
             for index, field in enumerate(columns):
                 if pa.types.is_null(field.type):
                     columns = columns.set(index, field.with_type(pa.string()))
@@ -141,7 +141,7 @@ class ParquetForm(Writes):
     def _infer_schema(self, records: list[dict[str, Any]]) -> Any:
         pa = self.pa
         try:
-            return pa.schema(pa.array([self._with_text(one) for one in records] or [{self._column: ""}]).type)
+            return pa.schema(pa.array([self._with_text(record) for record in records] or [{self._column: ""}]).type)
         except (pa.ArrowException, TypeError, OverflowError) as error:
             raise InputError(
                 f"the first {len(records):,} lines have no common types ({error}); give one type, or write .jsonl"
@@ -168,7 +168,7 @@ class ParquetForm(Writes):
 
     def _batch(self, block: Block, columns: Any) -> Any:
         pa = self.pa
-        records = [self._with_text(one) for one in block.records or []]
+        records = [self._with_text(record) for record in block.records or []]
         names = set(columns.names)
         for number, record in zip(block.numbers, records, strict=True):
             if extra := record.keys() - names:
@@ -267,7 +267,7 @@ class DimensionColumns(AddedColumns):
     def values(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[list[Any]]:
         """Return the numbers of each dimension, None for a row without a vector."""
         no_vector = missing.tolist()
-        return [[None if no else number for number, no in zip(one, no_vector, strict=True)] for one in vectors.T]
+        return [[None if no else number for number, no in zip(column, no_vector, strict=True)] for column in vectors.T]
 
     def types(self, pa: Any) -> list[Any]:
         """Return the type of a number for each column."""
@@ -309,10 +309,10 @@ def _path_of(schema: Any, name: str) -> list[str]:
     if schema.names.count(first) != 1:
         return []
     kind = schema.field(first).type
-    for one in rest:
-        if not pa.types.is_struct(kind) or kind.get_field_index(one) < 0:
+    for field in rest:
+        if not pa.types.is_struct(kind) or kind.get_field_index(field) < 0:
             return []
-        kind = kind.field(kind.get_field_index(one)).type
+        kind = kind.field(kind.get_field_index(field)).type
     return [first, *rest]
 
 
@@ -339,7 +339,9 @@ def texts_of(column: Any, name: str) -> list[str | None]:
 def valid_rows(batch: Any) -> tuple[Any, dict[int, str]]:
     """Return a record batch with null for every value that holds text which is not UTF-8, and why, by row."""
     pa = pyarrow()
-    columns = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in batch.columns]
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns
+    ]
     schema = plain_schema(batch.schema)
     wrong: dict[int, str] = {}
     for place, column in enumerate(columns):
@@ -366,9 +368,9 @@ def depth_of(kind: Any) -> int:
     """Return how many levels of lists, maps and structs a type has."""
     deepest, waiting = 0, [(kind, 0)]
     while waiting:
-        one, depth = waiting.pop()
+        inner, depth = waiting.pop()
         deepest = max(deepest, depth)
-        waiting += [(one.field(place).type, depth + 1) for place in range(one.num_fields)]
+        waiting += [(inner.field(place).type, depth + 1) for place in range(inner.num_fields)]
     return deepest
 
 

@@ -106,7 +106,7 @@ class CsvReader(LineReader):
             except csv.Error:
                 names = []
             found.append((self.column in names, len(names), delimiter))
-        return max(found, key=lambda one: one[:2])[2]
+        return max(found, key=lambda form: form[:2])[2]
 
     def _check_header(self, names: list[str]) -> None:
         if self._wrong is not None:
@@ -136,7 +136,10 @@ class CsvReader(LineReader):
         if self._lines.offset == len(line):
             line = self._without_bom(line)
         if self._header is None:
-            if max(line.count(one.encode()) for one in self.format.delimiter or self.delimiters) > MAX_COLUMNS:
+            if (
+                max(line.count(delimiter.encode()) for delimiter in self.format.delimiter or self.delimiters)
+                > MAX_COLUMNS
+            ):
                 self._wrong = f"more than {MAX_COLUMNS:,} columns; remove some"
                 return "\n"
         else:
@@ -199,11 +202,11 @@ class TsvReader(CsvReader):
 
     def _dialect(self, header: str | None) -> dict[str, Any]:
         fields = (header or "").rstrip("\r\n").split("\t")
-        self._is_quoted = any(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
+        self._is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
         return CsvReader.dialect if self._is_quoted else self.dialect
 
     def _why(self, values: list[str]) -> str:
-        if self._is_quoted or not any(one.startswith('"') for one in values):
+        if self._is_quoted or not any(value.startswith('"') for value in values):
             return ""
         return "; if its fields are in quotes, give --input-format csv --delimiter tab"
 

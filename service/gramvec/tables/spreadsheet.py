@@ -173,7 +173,7 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
         return
     header: list[str] = []
     for number, row in enumerate(found.iter_rows(), start=1):
-        values = [_value(one) for one in row]
+        values = [_value(cell) for cell in row]
         if all(value is None for value in values):
             continue
         if not header:

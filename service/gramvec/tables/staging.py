@@ -151,14 +151,14 @@ def _model_or_index(folder: Path) -> str:
 
 def check_no_input(output: Path, inputs: Sequence[Path | None]) -> None:
     """Raise InputError if an output, or a file that is written beside it for a while, is one of the inputs."""
-    for one in inputs:
-        if one is None or one == STDIN or not one.exists():
+    for source in inputs:
+        if source is None or source == STDIN or not source.exists():
             continue
-        if one.is_dir() and output.absolute().parent.resolve() == one.resolve():
-            raise InputError(f"{output}: is in the folder {one}, which is read; write to another place")
+        if source.is_dir() and output.absolute().parent.resolve() == source.resolve():
+            raise InputError(f"{output}: is in the folder {source}, which is read; write to another place")
         for written in (output, partial_of(output), journal_of(output), new_of(output)):
-            if written.exists() and written.samefile(one):
-                what = "is read by this command" if output == one else f"would replace {one}, which is read"
+            if written.exists() and written.samefile(source):
+                what = "is read by this command" if output == source else f"would replace {source}, which is read"
                 raise InputError(f"{output}: {what}; write to another file")
 
 

@@ -103,7 +103,7 @@ class AddedColumns(ABC):
     def arrays(self, pa: Any, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> list[Any]:
         """Return an Arrow array for each column."""
         values = self.values(block, vectors, missing)
-        return [pa.array(one, type=kind) for one, kind in zip(values, self.types(pa), strict=True)]
+        return [pa.array(column, type=kind) for column, kind in zip(values, self.types(pa), strict=True)]
 
     def check(self, names: Iterable[str], where: str = "the input") -> None:
         """Raise InputError where one of the names is a column of the input already."""
@@ -182,8 +182,8 @@ class VectorRowsForm(RowsForm):
         cells = orjson.dumps(np.ascontiguousarray(vectors), option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
         empty = separator * (width - 1)
         return b"".join(
-            line(number, record)[:-1] + separator + (empty if no else one.replace(b",", separator)) + b"\n"
-            for (number, record), one, no in zip(self._rows(block), cells, missing.tolist(), strict=True)
+            line(number, record)[:-1] + separator + (empty if no else cell.replace(b",", separator)) + b"\n"
+            for (number, record), cell, no in zip(self._rows(block), cells, missing.tolist(), strict=True)
         )
 
 
@@ -211,7 +211,7 @@ def cell(value: Any) -> str:
         return value
     if value is None:
         return ""
-    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return " | ".join(value)
     if isinstance(value, list | tuple | dict):
         return orjson.dumps(value, _as_text, orjson.OPT_SERIALIZE_NUMPY).decode()

@@ -146,7 +146,7 @@ def info(index: Path, as_json: bool) -> None:
         "text column": found.manifest.column,
         "id column": found.manifest.id,
         "columns": found.columns,
-        "filters": [f"{one.column}:{one.kind}" for one in found.manifest.filters],
+        "filters": [f"{column.column}:{column.kind}" for column in found.manifest.filters],
         "bytes": found.bytes,
         "digest": found.digest,
     }
