@@ -28,7 +28,7 @@ from benchmarks.match import BLOCK_ROWS, Join, best_f1, read_joins
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.duplicates.likely import likely_pairs
-from gramvec.duplicates.pairs import LEAST_THRESHOLD
+from gramvec.duplicates.pairs import MIN_THRESHOLD
 from gramvec.matching.match_tables import threshold_of
 from gramvec.matching.nearest import Matches, concatenate_matches, select_pairs
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
@@ -209,7 +209,7 @@ def _by_tfidf(texts: Sequence[str]) -> Matches:
     made = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True, dtype=np.float32)
     vectors = made.fit_transform(texts)
     multiply = import_module("sparse_dot_topn").sp_matmul_topn
-    near = multiply(vectors, vectors.T.tocsr(), top_n=NEIGHBORS, threshold=LEAST_THRESHOLD).tocoo()
+    near = multiply(vectors, vectors.T.tocsr(), top_n=NEIGHBORS, threshold=MIN_THRESHOLD).tocoo()
     one, other = np.sort(np.stack([near.row, near.col]), axis=0).astype(np.int64)
     places, first = np.unique(one * len(texts) + other, return_index=True)
     left, right = np.divmod(places, len(texts))

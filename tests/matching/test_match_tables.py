@@ -17,7 +17,7 @@ from gramvec.errors import InputError
 from gramvec.matching import groups
 from gramvec.matching.fields import Field
 from gramvec.matching.groups import GroupPairs, group_rows
-from gramvec.matching.match_tables import LEAST_THRESHOLD, block_of, match_fields, threshold_of
+from gramvec.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
 from gramvec.matching.nearest import Matches
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
@@ -93,7 +93,7 @@ def test_equal_rows_are_sure_and_all_of_them_find_a_partner() -> None:
 
 
 def test_too_many_pairs_are_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "MOST_PAIRS", 99)
+    monkeypatch.setattr(groups, "MAX_PAIRS", 99)
     with refused(InputError, "100", "99"):
         gramvec.match(["a b"] * 10, ["a b"] * 10)
 
@@ -103,7 +103,7 @@ def test_the_threshold_is_that_of_the_highest_expected_f1() -> None:
     assert threshold_of(np.array([0.9, 0.1, 0.8, 0.2], np.float32)) == pytest.approx(0.8)
     # As often as each stands: 1.8 / 2.9, and 3.8 / 11.9.
     assert threshold_of(np.array([0.9, 0.1], np.float32), np.array([1, 10])) == pytest.approx(0.9)
-    assert threshold_of(np.array([0.2, 0.1], np.float32)) == threshold_of(np.zeros(0, np.float32)) == LEAST_THRESHOLD
+    assert threshold_of(np.array([0.2, 0.1], np.float32)) == threshold_of(np.zeros(0, np.float32)) == MIN_THRESHOLD
 
 
 def test_a_table_without_anything_in_common_has_no_match() -> None:

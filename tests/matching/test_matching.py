@@ -74,7 +74,7 @@ def test_ties_of_different_texts_go_to_the_first_rows(monkeypatch: pytest.Monkey
     right = [" ".join(words) for words in permutations(["canon", "nikon", "sony", "leica"])]
     left, right = vectors_of([Field(["sony leica", "canon"], right, 1.0)])
     assert as_list(cosines.nearest(left, right, 2, 0.0)) == brute_force(left, right, 2, 0.0)
-    monkeypatch.setattr(cosines, "MOST_TIED", 2)
+    monkeypatch.setattr(cosines, "MAX_TIED", 2)
     assert as_list(cosines.nearest(left, right, 2, 0.0))[2:] == brute_force(left, right, 2, 0.0)[2:]
 
 

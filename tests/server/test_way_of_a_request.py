@@ -1,4 +1,4 @@
-"""The files that one POST /embed passes: as many as docs/architecture.md lists, and no more than `MOST`."""
+"""The files that one POST /embed passes: as many as docs/architecture.md lists, and no more than `MAX_FILES`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from http_support import PATIENCE, RunningServer, post_bytes, running
 
 PACKAGE = Path(gramvec.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-MOST = 15
+MAX_FILES = 15
 # The server does something every half second, too, but not during each of these.
 ATTEMPTS = 5
 REQUEST = post_bytes(b'{"inputs": "a fast car"}')
@@ -83,4 +83,4 @@ def test_a_post_embed_passes_the_files_that_the_page_lists(server: RunningServer
             if passed == listed:
                 break
     assert passed == listed
-    assert len(passed) <= MOST
+    assert len(passed) <= MAX_FILES

@@ -136,7 +136,7 @@ def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     with TableRows(path) as rows:
         assert [one.number for one in rows if one.why is None] == [2, 5, 6]
     with refused(InputError, "more than 1 rows"):
-        read_columns(path, ["a"], on_error="skip", most=1)
+        read_columns(path, ["a"], on_error="skip", max_rows=1)
 
 
 def naive_depth(value: Any) -> int:

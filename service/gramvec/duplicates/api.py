@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gramvec.duplicates.distinct import MOST_PAIRS, DuplicateRows, distinct_rows, staying_rows
+from gramvec.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import STAYS, Stays, likely_pairs
 from gramvec.duplicates.meaning import meaning_pairs
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
@@ -69,9 +69,9 @@ def dedupe(
     distinct = distinct_rows(columns)
     if by == "meaning":
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
-        likely = meaning_pairs(distinct.join_columns(), embedder, threshold, most=MOST_PAIRS)
+        likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
-        likely = likely_pairs(distinct.columns, threshold, threads=threads, most=MOST_PAIRS)
+        likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
     return DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, keep, cells), ids)
 
 

@@ -16,7 +16,7 @@ from gramvec.bulk.embed_file import COLUMN
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.duplicates.api import By
 from gramvec.duplicates.dedupe_rows import RowList
-from gramvec.duplicates.distinct import MOST_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
+from gramvec.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.duplicates.likely import LikelyPairs, Stays, likely_pairs
 from gramvec.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.duplicates.report import dedupe_report, known_report
@@ -107,7 +107,7 @@ class DedupeJob(InputFile):
     against: Path | None = None
     report: Path | None = None
     overwrite: bool = False
-    max_pairs: PositiveNumber = MOST_PAIRS
+    max_pairs: PositiveNumber = MAX_PAIRS
     threads: ThreadCount | None = None
 
     @model_validator(mode="after")
@@ -209,11 +209,11 @@ class DedupeJob(InputFile):
         limit = self.max_pairs if self.output is not None and not self.groups else None
         if self.by == "letters":
             threads = self.threads or count_cores()
-            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, most=limit, progress=watch)
+            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
             likely = meaning_pairs(
-                distinct.join_columns(), embedder, self.threshold, most=limit or MOST_PAIRS, progress=watch
+                distinct.join_columns(), embedder, self.threshold, max_pairs=limit or MAX_PAIRS, progress=watch
             )
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)

@@ -22,9 +22,9 @@ _VALUES = {"i": 1, "v": 5, "x": 10}
 # Shorter words are articles, initials and abbreviations; longer ones are clauses of a script without spaces.
 SHORTEST_WORD, LONGEST_WORD = 3, 20
 # Texts in which more words differ are written anew; one word does not tell them apart.
-MOST_CHANGED_WORDS = 8
+MAX_CHANGED_WORDS = 8
 # A misspelt word has one wrong letter in four or fewer.
-LETTERS_AN_EDIT, MOST_EDITS = 4, 3
+LETTERS_AN_EDIT, MAX_EDITS = 4, 3
 # Misspellings of longer strings are not looked for: 16 strings of 8,000 letters would take a third of a second.
 LONGEST_COMPARED = 64
 
@@ -67,7 +67,7 @@ def word_replaced(left_text: str, right_text: str) -> bool:
     """
     texts = [_LETTERS.findall(text.casefold()) for text in (left_text, right_text)]
     left, right = (set(own).difference(others) for own, others in (texts, reversed(texts)))
-    if not left or not right or max(len(left), len(right)) > MOST_CHANGED_WORDS:
+    if not left or not right or max(len(left), len(right)) > MAX_CHANGED_WORDS:
         return False
     for words, own, others in ((texts[0], left, right), (texts[1], right, left)):
         for pair in pairwise(words):
@@ -93,7 +93,7 @@ def _alike(left: str, right: str) -> bool:
     if left.startswith(right) or right.startswith(left):
         return True
     longest = max(len(left), len(right))
-    return longest <= LONGEST_COMPARED and _within(left, right, min(longest // LETTERS_AN_EDIT, MOST_EDITS))
+    return longest <= LONGEST_COMPARED and _within(left, right, min(longest // LETTERS_AN_EDIT, MAX_EDITS))
 
 
 def _within(left: str, right: str, edits: int) -> bool:

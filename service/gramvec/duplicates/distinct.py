@@ -16,7 +16,7 @@ from gramvec.errors import InputError
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Int64s
 
-MOST_PAIRS = 10_000_000
+MAX_PAIRS = 10_000_000
 
 
 class DistinctRows(NamedTuple):
@@ -99,18 +99,18 @@ class DuplicateRows:
     @cached_property
     def pairs(self) -> NearPairs:
         """All pairs of rows, the lower one left; equal rows have a score of 1. Raises InputError above 10,000,000."""
-        return self.pairs_up_to(MOST_PAIRS)
+        return self.pairs_up_to(MAX_PAIRS)
 
-    def pairs_up_to(self, most: int) -> NearPairs:
+    def pairs_up_to(self, limit: int) -> NearPairs:
         """Return all pairs of rows, by left, then right row.
 
-        Raises InputError if they are more than `most`.
+        Raises InputError if they are more than `limit`.
         """
         of_row, near = self.distinct.of_row, self.likely.pairs
         counts = self.distinct.counts()
         equal, alike = int((counts * (counts - 1) // 2).sum()), counts[near.left] * counts[near.right]
         total = equal + int(alike.sum())
-        if total > most:
+        if total > limit:
             raise InputError(
                 f"{total:,} pairs of rows, with equal ones; take their groups or what is kept, or raise the threshold"
                 " or the number of pairs that may be listed"

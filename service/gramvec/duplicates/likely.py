@@ -20,7 +20,7 @@ from gramvec.text.arrays import Bools, Floats, Int64s
 Stays = Literal["first", "longest", "complete", "frequent"]
 STAYS: tuple[Stays, ...] = get_args(Stays)
 # Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
-LEAST_ALIKE = 0.6
+MIN_ALIKE = 0.6
 
 
 class LikelyPairs(NamedTuple):
@@ -43,7 +43,7 @@ def likely_pairs(
     threshold: float | None = None,
     *,
     threads: int = 1,
-    most: int | None = None,
+    max_pairs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> LikelyPairs:
     """Return the pairs of different rows that are probably the same thing, the lower one left.
@@ -55,11 +55,11 @@ def likely_pairs(
         columns: the compared columns, n texts each; a row of white space is in no pair.
         threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
         threads: of the comparison.
-        most: pairs that may be found.
+        max_pairs: pairs that may be found.
         progress: shows the tasks.
 
     Raises:
-        InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
+        InputError: the threshold is not valid, there are more than `max_pairs` pairs, or SciPy is missing.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
@@ -67,15 +67,15 @@ def likely_pairs(
     if len(columns[0]) <= EXACT_TEXTS:
         fields = [Field(texts, texts, 1.0) for texts in columns]
         scored = score_fields(fields, same=True, threads=threads, progress=progress)
-        least = 0.01 if threshold is None else threshold
-        both = scored.select(scored.pairs.scores >= np.float32(least)).rows()
+        floor = 0.01 if threshold is None else threshold
+        both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
         lower = both.left < both.right
         found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
         candidates = NearPairs(*scored.first_rows())
     else:
         texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
         likely = similar_pairs(
-            texts, LEAST_ALIKE, numbers=False, words=False, threads=threads, most=most, progress=progress
+            texts, MIN_ALIKE, numbers=False, words=False, threads=threads, max_pairs=max_pairs, progress=progress
         )
         sampled = likely.sampled, likely.sampled_found
         tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
@@ -83,8 +83,8 @@ def likely_pairs(
         found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
-    if most is not None and int(kept.sum()) > most:
-        raise InputError(f"more than {most:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
+    if max_pairs is not None and int(kept.sum()) > max_pairs:
+        raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
     precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0

@@ -25,7 +25,7 @@ def meaning_pairs(
     embedder: Embedder,
     threshold: float | None,
     *,
-    most: int,
+    max_pairs: int,
     progress: Progress = NO_PROGRESS,
 ) -> LikelyPairs:
     """Return the pairs of texts whose cosine is at least `threshold`, the lower one left.
@@ -34,7 +34,7 @@ def meaning_pairs(
         texts: n texts.
         embedder: the model.
         threshold: the lowest cosine, from 0 to 1.
-        most: pairs that may be found.
+        max_pairs: pairs that may be found.
         progress: shows the comparison.
 
     Raises:
@@ -61,8 +61,8 @@ def meaning_pairs(
             near = scores >= np.float32(lowest)
             found.append(NearPairs(left_rows[near], right_rows[near], scores[near]))
             number += len(found[-1].left)
-            if number > most:
-                raise InputError(f"more than {most:,} pairs; raise the threshold")
+            if number > max_pairs:
+                raise InputError(f"more than {max_pairs:,} pairs; raise the threshold")
         progress.advance(len(block))
     pairs = NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
     return LikelyPairs(pairs, lowest, 0.0, candidates=pairs)

@@ -26,7 +26,7 @@ SAMPLES = 60
 # common, and 95.3 % one of 5; above 0.7, 98.5 % one of 3, and 92.1 % one of 4.
 BAND_SAMPLES = ((0.8, 4), (0.0, 3))
 # Candidates agree in at least this share of the samples, times the threshold.
-LEAST_AGREEMENT = 0.6
+MIN_AGREEMENT = 0.6
 # Of rows with the same band, each is compared with so many that follow it.
 NEIGHBORS = 24
 # Pairs whose samples are compared, and whose scores are taken, together.
@@ -46,7 +46,7 @@ class Sketches(NamedTuple):
 
 def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
     """Return the samples of rows, in bands that suit a threshold."""
-    size = next(samples for least, samples in BAND_SAMPLES if threshold >= least)
+    size = next(samples for lowest, samples in BAND_SAMPLES if threshold >= lowest)
     n = len(rows.indptr) - 1
     bands, marks = np.zeros((SAMPLES // size, n), np.uint64), np.zeros((n, SAMPLES), np.uint8)
     held = np.flatnonzero(np.diff(rows.indptr))
@@ -60,8 +60,8 @@ def sketches_of(rows: FeatureRows, threshold: float) -> Sketches:
     for sample, factor in enumerate(_FACTORS):
         waits = _LOGARITHMS[numbers * factor >> np.uint64(64 - FRACTION_BITS)] * inverse
         # Positive floats have the order of their bits, of which the lowest make place for the feature.
-        least = np.minimum.reduceat(waits.view(np.int64) & ~FEATURE_MASK | features, starts) & FEATURE_MASK
-        hashed = mix_key(least.astype(np.uint64), sample)
+        smallest = np.minimum.reduceat(waits.view(np.int64) & ~FEATURE_MASK | features, starts) & FEATURE_MASK
+        hashed = mix_key(smallest.astype(np.uint64), sample)
         marks[held, sample] = hashed >> np.uint64(56)
         band = mix_key(band ^ hashed, 0)
         if sample % size == size - 1:
@@ -81,7 +81,7 @@ class MinHashJoin:
 
     def __init__(self, found: Sequence[Sketches], threshold: float, threads: int) -> None:
         self._marks = np.concatenate([sketch.marks for sketch in found])
-        self._least = int(LEAST_AGREEMENT * threshold * SAMPLES)
+        self._min_agreement = int(MIN_AGREEMENT * threshold * SAMPLES)
         bands = [[sketch.bands[at] for sketch in found] for at in range(len(found[0].bands))]
         keys = np.unique(np.concatenate([*map_in_order(bands, self._near, threads)]))
         self._left, self._right = np.divmod(keys, max(len(self._marks), 1))
@@ -100,7 +100,7 @@ class MinHashJoin:
             for at in range(0, len(equal), COMPARED_PAIRS):
                 # The order is stable, so the first of two has the lower row.
                 left, right = (order[equal[at : at + COMPARED_PAIRS] + ahead] for ahead in (0, step))
-                agreed = np.count_nonzero(self._marks[left] == self._marks[right], axis=1) >= self._least
+                agreed = np.count_nonzero(self._marks[left] == self._marks[right], axis=1) >= self._min_agreement
                 found.append(left[agreed] * len(self._marks) + right[agreed])
         return np.concatenate(found)
 

@@ -24,7 +24,7 @@ from gramvec.threads import map_in_order
 # Up to so many texts the result is that of comparing all pairs; of more, likely pairs are compared, and a sample of the
 # texts with all others.
 EXACT_TEXTS, SAMPLE = 100_000, 200
-LEAST_THRESHOLD = 0.3
+MIN_THRESHOLD = 0.3
 # Texts whose features are made together.
 BLOCK_TEXTS, BLOCK_CHARACTERS = 1_024, 1 << 18
 
@@ -49,7 +49,7 @@ def similar_pairs(
     numbers: bool = True,
     words: bool = True,
     threads: int = 1,
-    most: int | None = None,
+    max_pairs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> Duplicates:
     """Return pairs of different texts whose score is at least `threshold`: all pairs of up to 100,000 texts.
@@ -63,15 +63,15 @@ def similar_pairs(
         numbers: leave out pairs whose numbers or codes differ.
         words: leave out pairs of which one word was replaced by another.
         threads: blocks that are compared at a time.
-        most: pairs that may be found.
+        max_pairs: pairs that may be found.
         progress: shows the tasks.
 
     Raises:
-        InputError: the threshold is not valid, there are more than `most` pairs, or SciPy is missing.
+        InputError: the threshold is not valid, there are more than `max_pairs` pairs, or SciPy is missing.
     """
     scipy_sparse()
-    if not LEAST_THRESHOLD <= threshold <= 1:
-        raise InputError(f"threshold: must be from {LEAST_THRESHOLD:g} to 1, got {threshold:g}", field="threshold")
+    if not MIN_THRESHOLD <= threshold <= 1:
+        raise InputError(f"threshold: must be from {MIN_THRESHOLD:g} to 1, got {threshold:g}", field="threshold")
     features = Features(texts)
     exact = len(texts) <= EXACT_TEXTS
     sample = _Sample(features, texts, threshold, 0 if exact else SAMPLE)
@@ -113,8 +113,8 @@ def similar_pairs(
         same = np.array([difference is None for difference in apart], np.bool_)
         kept.append(NearPairs(pairs.left[same], pairs.right[same], pairs.scores[same]))
         count += len(kept[-1].left)
-        if most is not None and count > most:
-            raise InputError(f"more than {most:,} pairs; raise --threshold, or --max-pairs if you want them all")
+        if max_pairs is not None and count > max_pairs:
+            raise InputError(f"more than {max_pairs:,} pairs; raise --threshold, or --max-pairs if you want them all")
         progress.advance(done)
     left, right, scores = (np.concatenate(arrays) for arrays in zip(*kept, strict=True))
     order = np.lexsort((right, left))

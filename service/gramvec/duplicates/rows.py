@@ -33,7 +33,7 @@ from gramvec.tables.writers import records_of
 from gramvec.text.arrays import Int64s
 
 # Rows of a file: more do not fit in memory.
-MOST_ROWS = 100_000_000
+MAX_ROWS = 100_000_000
 # Hits of an index that each text is scored against.
 KNOWN_CANDIDATES = 10
 BLOCK_TEXTS = 1_024
@@ -106,7 +106,7 @@ def read_rows(
     options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
-        on_error=on_error, most=MOST_ROWS, progress=progress, why_bad=why_not_compared, name=name,
+        on_error=on_error, max_rows=MAX_ROWS, progress=progress, why_bad=why_not_compared, name=name,
     )  # fmt: skip
     ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
     ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]

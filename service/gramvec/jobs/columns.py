@@ -17,7 +17,7 @@ from gramvec.tables.inputs import FileFormat, Form
 from gramvec.tables.readers import DELIMITED
 from gramvec.tables.writers import records_of
 
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 
 
 @dataclass
@@ -46,7 +46,7 @@ def read_columns(
     positional: bool = False,
     filled: bool = False,
     on_error: OnError = "stop",
-    most: int = MOST_ROWS,
+    max_rows: int = MAX_ROWS,
     progress: Progress = NO_PROGRESS,
     task: str = "reading",
     as_text: Callable[[Any], str] | None = None,
@@ -64,7 +64,7 @@ def read_columns(
         positional: tab-separated lines without a header have these columns, in this order.
         filled: a row without a text in one of `columns` is bad.
         on_error: "stop" at a bad row or "skip" it.
-        most: rows that are accepted.
+        max_rows: rows that are accepted.
         progress: shows the reading.
         task: how that is called.
         as_text: makes a text of a value; None for `text_of`.
@@ -96,8 +96,8 @@ def read_columns(
                         table.found.setdefault(column)
                     values.append((as_text or text_of)(found))
             account.add(BlockRows.of(block, bad))
-            if len(table.numbers) > most:
-                raise InputError(f"{rows.name}: has more than {most:,} rows; give it in parts")
+            if len(table.numbers) > max_rows:
+                raise InputError(f"{rows.name}: has more than {max_rows:,} rows; give it in parts")
         table.bad = account.close(rows.reader).bad
     if table.numbers:
         _check_named(table, columns, options, None)

@@ -39,7 +39,7 @@ ABSENT = -1.0
 OF_A_PAIR = ("score", "above_other_left", "above_other_right", "likely")
 LIKELY = OF_A_PAIR.index("likely")
 # Pairs that are no candidates of the pair model have the lowest probability, and equal rows the highest.
-LEAST_LIKELY, MOST_LIKELY = 0.002, 0.998
+MIN_LIKELY, MAX_LIKELY = 0.002, 0.998
 OF_JOINED = ("joined.above_other_left", "joined.above_other_right")
 OF_A_COLUMN = (
     "cosine", "words_cosine", "words_in_right", "words_in_left", "words_only_left", "words_only_right",
@@ -47,7 +47,7 @@ OF_A_COLUMN = (
     "number", "equal", "empty_left", "empty_right", "length",
 )  # fmt: skip
 # Pairs of a lower cosine are no candidates.
-LEAST = 0.05
+MIN_COSINE = 0.05
 DEPTH = 10
 BLOCK_PAIRS = 65_536
 
@@ -208,7 +208,7 @@ class _Likely:
         keys = np.where((left_row >= 0) & (right_row >= 0), left_row * self._width + right_row, -1)
         places = np.searchsorted(self._keys, keys)
         scores = np.where(self._keys[places] == keys, self._scores[places], 0.0)
-        likely = np.clip(scores, LEAST_LIKELY, MOST_LIKELY)
+        likely = np.clip(scores, MIN_LIKELY, MAX_LIKELY)
         odds: PairValues = np.log(likely / (1 - likely))
         return odds
 
@@ -219,7 +219,7 @@ class _Rivals:
     def __init__(self, vectors: BothTables, blocks: Blocks | None, threads: int, *, same: bool) -> None:
         self._vectors = vectors
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
-        found = [nearest_rows(way, keys, DEPTH + same, LEAST, threads=threads) for way, keys in ways]
+        found = [nearest_rows(way, keys, DEPTH + same, MIN_COSINE, threads=threads) for way, keys in ways]
         if same:
             found = [select_pairs(pairs, pairs.left != pairs.right) for pairs in found]
         self._best = [two_nearest(pairs, len(way[0])) for pairs, (way, _) in zip(found, ways, strict=True)]

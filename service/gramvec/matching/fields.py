@@ -25,7 +25,7 @@ from gramvec.text.scripts import close_gaps
 
 # The nearest rows of each left one that are scored, and among which one_to_one chooses.
 DEPTH = 10
-MOST_COLUMNS = 16
+MAX_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
 NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
@@ -125,9 +125,9 @@ def vectors_of(fields: Sequence[Field], progress: Progress = NO_PROGRESS) -> Bot
     check_fields(fields)
     every = [folded_field(field) for field in fields]
     if len(fields) > 1:
-        least = min(field.weight for field in fields)
-        heavier = [field._replace(weight=field.weight - least) for field in every if field.weight > least]
-        every = [joined_field(every, least * len(fields)), *heavier]
+        lowest = min(field.weight for field in fields)
+        heavier = [field._replace(weight=field.weight - lowest) for field in every if field.weight > lowest]
+        every = [joined_field(every, lowest * len(fields)), *heavier]
     progress.start("reading n-grams and words", 2 * sum(len(field.left) + len(field.right) for field in every))
     parts: list[SparseVectors] = []
     weights: list[float] = []
@@ -161,8 +161,8 @@ def joined_field(fields: Sequence[Field], weight: float) -> Field:
 
 def check_fields(fields: Sequence[Field]) -> None:
     """Raise InputError for columns and weights that cannot be compared."""
-    if not 1 <= len(fields) <= MOST_COLUMNS:
-        raise InputError(f"{len(fields)} columns to compare; give 1 to {MOST_COLUMNS}", field="on")
+    if not 1 <= len(fields) <= MAX_COLUMNS:
+        raise InputError(f"{len(fields)} columns to compare; give 1 to {MAX_COLUMNS}", field="on")
     for field in fields:
         if not 0 < field.weight < math.inf:
             raise InputError(f"the weight of a column: must be above 0, got {field.weight:g}", field="on")

@@ -14,7 +14,7 @@ from gramvec.matching.nearest import Matches, places, select_pairs
 from gramvec.pairs.tokens import strip_punctuation
 from gramvec.text.arrays import Bools, Int64s
 
-MOST_PAIRS = 10_000_000
+MAX_PAIRS = 10_000_000
 
 
 class RowGroups(NamedTuple):
@@ -91,7 +91,7 @@ class GroupPairs(NamedTuple):
     def rows(self, top: int | None = None) -> Matches:
         """Return pairs of rows: all, or the `top` best of each left row, by left row, then descending score.
 
-        Raises InputError if they are more than MOST_PAIRS.
+        Raises InputError if they are more than MAX_PAIRS.
         """
         pairs, own = self.pairs, self.same
         room = self.right.counts[pairs.right]
@@ -102,9 +102,9 @@ class GroupPairs(NamedTuple):
             # One more for a row's self, which is left out below.
             room = np.clip(top + own - (before - before[first]), 0, room)
         total = int((room * self.left.counts[pairs.left]).sum())
-        if total > MOST_PAIRS:
+        if total > MAX_PAIRS:
             raise InputError(
-                f"{total:,} pairs of rows; at most {MOST_PAIRS:,}: take the best of each with top, or one_to_one"
+                f"{total:,} pairs of rows; at most {MAX_PAIRS:,}: take the best of each with top, or one_to_one"
             )
         lengths = np.bincount(pairs.left, room, minlength=len(self.left.counts)).astype(np.int64)
         rights = self.right.members[ranges(self.right.starts[pairs.right], room)]

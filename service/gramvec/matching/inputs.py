@@ -12,14 +12,14 @@ import numpy as np
 
 from gramvec.errors import InputError, quote
 from gramvec.jobs.bad_rows import BadRows, OnError
-from gramvec.jobs.columns import MOST_ROWS, Columns, read_columns
+from gramvec.jobs.columns import MAX_ROWS, Columns, read_columns
 from gramvec.matching.matcher import PairLabels
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.tables.columns import TableRows, text_of
 from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
-MOST_LABELS = 1_000_000
-MOST_NAMED = 20
+MAX_LABELS = 1_000_000
+MAX_NAMED = 20
 # What --id says where no column has the ids.
 NO_ID = "none"
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
@@ -154,8 +154,8 @@ def read_labels(
             first = found.setdefault(pair, (match, place))
             if first[0] != match:
                 both.setdefault(pair, f"{quote(left_id)} and {quote(right_id)} ({first[1]} and {place})")
-            if len(found) > MOST_LABELS:
-                raise InputError(f"{place}: more than {MOST_LABELS:,} labeled pairs; give fewer")
+            if len(found) > MAX_LABELS:
+                raise InputError(f"{place}: more than {MAX_LABELS:,} labeled pairs; give fewer")
         skipped += bad.count
     if both and on_error == "stop":
         raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
@@ -172,7 +172,7 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
             left, right, match = (int(value) for value in triple)
             good = (
                 min(left, right) >= 0
-                and max(left, right) < MOST_ROWS
+                and max(left, right) < MAX_ROWS
                 and match in (0, 1)
                 and [left, right, match] == list(triple)
             )
@@ -182,8 +182,8 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
             raise InputError(f"label {number} is not (left row, right row, 1 or 0), rows from 0", field="labels")
         if found.setdefault((left, right), bool(match)) != bool(match):
             both.setdefault((left, right), f"rows {left} and {right}")
-        if len(found) > MOST_LABELS:
-            raise InputError(f"more than {MOST_LABELS:,} labeled pairs; give fewer", field="labels")
+        if len(found) > MAX_LABELS:
+            raise InputError(f"more than {MAX_LABELS:,} labeled pairs; give fewer", field="labels")
     if both:
         raise InputError(f"{_contradictions(both.values())}; keep one label of each", field="labels")
     return _sort_triples((*pair, match) for pair, match in found.items())
@@ -191,9 +191,9 @@ def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
 
 def _contradictions(pairs: Iterable[str]) -> str:
     named = list(pairs)
-    more = f" and {len(named) - MOST_NAMED:,} more" if len(named) > MOST_NAMED else ""
+    more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
     pairs_are = "pair is" if len(named) == 1 else "pairs are"
-    return f"{len(named):,} {pairs_are} labeled both ways: {', '.join(named[:MOST_NAMED])}{more}"
+    return f"{len(named):,} {pairs_are} labeled both ways: {', '.join(named[:MAX_NAMED])}{more}"
 
 
 def _sort_triples(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
@@ -216,7 +216,7 @@ def _labeled_rows(
         with TableRows(path, form) as rows:
             bad.unit = rows.unit
             if rows.names is not None and "match" not in rows.names:
-                has = ", ".join(quote(name) for name in rows.names[:MOST_NAMED])
+                has = ", ".join(quote(name) for name in rows.names[:MAX_NAMED])
                 separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
                 raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
             for number, record, why in rows:
@@ -226,7 +226,7 @@ def _labeled_rows(
                     continue
                 names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
                 if names is None or not record.keys() >= {*names, "match"}:
-                    has = ", ".join(quote(name) for name in list(record)[:MOST_NAMED])
+                    has = ", ".join(quote(name) for name in list(record)[:MAX_NAMED])
                     raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
                 answer = text_of(record["match"]).strip().casefold()
                 if not answer:

@@ -27,9 +27,9 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 # Below it the expected F1 may be higher, and more than half of what is written wrong.
-LEAST_THRESHOLD = 0.35
+MIN_THRESHOLD = 0.35
 # Less probable pairs are no candidates of any report.
-LEAST = 0.01
+MIN_SCORE = 0.01
 BLOCK_PAIRS = 1 << 16
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 
@@ -140,8 +140,8 @@ def block_of(value: str) -> str:
 def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> Matched:
     """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
     check_choice(top, threshold)
-    least = LEAST if threshold is None else threshold
-    above = found.select(found.pairs.scores >= np.float32(least))
+    floor = MIN_SCORE if threshold is None else threshold
+    above = found.select(found.pairs.scores >= np.float32(floor))
     if one_to_one or top is not None:
         narrow = above.one_to_one() if one_to_one else above.rows(top)
         lowest = threshold_of(narrow.scores) if threshold is None else threshold
@@ -160,7 +160,7 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:
-    """Return the threshold of the highest expected F1, at least LEAST_THRESHOLD.
+    """Return the threshold of the highest expected F1, at least MIN_THRESHOLD.
 
     Args:
         scores: float32[p], probabilities.
@@ -171,6 +171,6 @@ def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:
     number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
     right = np.cumsum(ranked * number)
     if not len(ranked) or not right[-1]:
-        return LEAST_THRESHOLD
+        return MIN_THRESHOLD
     f1 = 2 * right / (np.cumsum(number) + right[-1])
-    return max(LEAST_THRESHOLD, float(ranked[int(np.argmax(f1))]))
+    return max(MIN_THRESHOLD, float(ranked[int(np.argmax(f1))]))

@@ -207,7 +207,7 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
     return select_pairs(every, np.lexsort((every.right, -every.scores, every.left)))
 
 
-def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, most: int) -> Matches:
+def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, limit: int) -> Matches:
     """Return the pairs that a person should label next: those nearest the threshold, nearest first.
 
     Without a threshold, because nothing was learned yet, these are left rows' best pairs, evenly from the highest score
@@ -217,16 +217,16 @@ def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None
         scored: candidates by left row, then descending score.
         threshold: the matcher's.
         known: labeled pairs, which are left out.
-        most: pairs to return.
+        limit: pairs to return.
     """
     if known is not None and len(known.left):
         width = 1 + int(max(scored.right.max(initial=0), known.right.max()))
         scored = select_pairs(scored, ~np.isin(scored.left * width + scored.right, known.left * width + known.right))
     if threshold is not None:
-        return select_pairs(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:most])
+        return select_pairs(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:limit])
     best = select_pairs(scored, np.flatnonzero(np.diff(scored.left, prepend=-1)))
     order = np.argsort(-best.scores, kind="stable")
-    evenly = np.unique(np.linspace(0, max(len(order) - 1, 0), min(most, len(order))).round().astype(np.int64))
+    evenly = np.unique(np.linspace(0, max(len(order) - 1, 0), min(limit, len(order))).round().astype(np.int64))
     return select_pairs(best, order[evenly])
 
 

@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError, quote
 from gramvec.lexical.sparse import WEIGHTINGS
 from gramvec.matching.features import feature_names
-from gramvec.matching.fields import MOST_COLUMNS, NgramSettings
+from gramvec.matching.fields import MAX_COLUMNS, NgramSettings
 from gramvec.matching.matcher import BoostedTrees, LabelReport, LearnedMatcher, LinearClassifier, PairClassifier
 from gramvec.tables.staging import whole
 
 FORMAT, VERSION = "gramvec matcher", 2
-MOST_BYTES = 4 << 20
-MOST_NODES, MOST_TREES, MOST_DEPTH = 100_000, 1_000, 64
-MOST_NAME = 1_000
+MAX_BYTES = 4 << 20
+MAX_NODES, MAX_TREES, MAX_DEPTH = 100_000, 1_000, 64
+MAX_NAME = 1_000
 # Sums and products of numbers below this stay finite.
-MOST = 1e12
+MAX_NUMBER = 1e12
 COUNTS = ("pairs", "matches", "held_pairs", "held_matches")
 SHARES = ("precision", "recall", "f1")
 
@@ -64,12 +64,12 @@ def load_matcher(path: Path) -> LearnedMatcher:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise InputError(f"{path}: is not a regular file; write one with --save-matcher")
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     try:
-        if len(data) > MOST_BYTES:
-            raise _InvalidMatcher(f"it has more than {MOST_BYTES >> 20} MiB")
+        if len(data) > MAX_BYTES:
+            raise _InvalidMatcher(f"it has more than {MAX_BYTES >> 20} MiB")
         return _matcher(data)
     except _InvalidMatcher as error:
         raise InputError(f"{path}: is not a valid matcher ({error}); write one with --save-matcher") from error
@@ -82,7 +82,7 @@ def _matcher(data: bytes) -> LearnedMatcher:
         raise _InvalidMatcher("it is not JSON") from None
     if record.get("format") != FORMAT or record.get("version") != VERSION:
         raise _InvalidMatcher(f"its format is not {FORMAT!r}, version {VERSION}")
-    columns = tuple(_pair(pair) for pair in _list(record, "columns", 1, MOST_COLUMNS))
+    columns = tuple(_pair(pair) for pair in _list(record, "columns", 1, MAX_COLUMNS))
     weights = _floats(record, "weights", len(columns))
     if not (weights > 0).all() or len(set(columns)) < len(columns):
         raise _InvalidMatcher("its columns are not distinct, with weights above 0")
@@ -119,15 +119,15 @@ def _report(record: Mapping[str, Any]) -> LabelReport:
 def _classifier(record: Mapping[str, Any], features: int) -> PairClassifier:
     if "coefficients" in record:
         scales = _floats(record, "scales", features)
-        if not (scales >= 1 / MOST).all():
+        if not (scales >= 1 / MAX_NUMBER).all():
             raise _InvalidMatcher("scales are not above 0")
         means, coefficients = _floats(record, "means", features), _floats(record, "coefficients", features)
-        return LinearClassifier(means, scales, coefficients, _number(record, "intercept", -MOST, MOST))
-    feature = _ints(record, "feature", 1, MOST_NODES, -1, features - 1)
+        return LinearClassifier(means, scales, coefficients, _number(record, "intercept", -MAX_NUMBER, MAX_NUMBER))
+    feature = _ints(record, "feature", 1, MAX_NODES, -1, features - 1)
     nodes = len(feature)
-    starts = _ints(record, "starts", 2, MOST_TREES + 1, 0, nodes)
+    starts = _ints(record, "starts", 2, MAX_TREES + 1, 0, nodes)
     trees = BoostedTrees(
-        _number(record, "base", -MOST, MOST),
+        _number(record, "base", -MAX_NUMBER, MAX_NUMBER),
         starts,
         feature,
         _floats(record, "cut", nodes),
@@ -150,8 +150,8 @@ def _check_trees(trees: BoostedTrees) -> None:
     for children in (trees.below, trees.above):
         if not ((children > place) & (children < end))[inner].all():
             raise _InvalidMatcher("a node does not stand after its parent")
-    if trees.depths.max() > MOST_DEPTH:
-        raise _InvalidMatcher(f"a tree has more than {MOST_DEPTH} levels")
+    if trees.depths.max() > MAX_DEPTH:
+        raise _InvalidMatcher(f"a tree has more than {MAX_DEPTH} levels")
 
 
 def _object(value: Any, name: str) -> Mapping[str, Any]:
@@ -160,39 +160,41 @@ def _object(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(record: Mapping[str, Any], name: str, least: int, most: int) -> Sequence[Any]:
+def _list(record: Mapping[str, Any], name: str, lowest: int, highest: int) -> Sequence[Any]:
     value = record.get(name)
-    if not isinstance(value, list) or not least <= len(value) <= most:
-        raise _InvalidMatcher(f"{name} is not a list of {least:,} to {most:,} values")
+    if not isinstance(value, list) or not lowest <= len(value) <= highest:
+        raise _InvalidMatcher(f"{name} is not a list of {lowest:,} to {highest:,} values")
     return value
 
 
 def _pair(value: Any) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2 or not all(
-        isinstance(name, str) and 0 < len(name) <= MOST_NAME for name in value
+        isinstance(name, str) and 0 < len(name) <= MAX_NAME for name in value
     ):  # fmt: skip
         raise _InvalidMatcher(f"a column is {quote(value)}, not the names in both tables")
     return value[0], value[1]
 
 
-def _number(record: Mapping[str, Any], name: str, least: float, most: float) -> float:
+def _number(record: Mapping[str, Any], name: str, lowest: float, highest: float) -> float:
     value: Any = record.get(name)
-    if not _is_number(value) or not least <= value <= most:
-        raise _InvalidMatcher(f"{name} is not a number from {least:g} to {most:g}")
+    if not _is_number(value) or not lowest <= value <= highest:
+        raise _InvalidMatcher(f"{name} is not a number from {lowest:g} to {highest:g}")
     return float(value)
 
 
 def _floats(record: Mapping[str, Any], name: str, size: int) -> NDArray[np.float64]:
     values = _list(record, name, size, size)
-    if not all(_is_number(value) and abs(value) <= MOST for value in values):
-        raise _InvalidMatcher(f"{name} are not numbers up to {MOST:g}")
+    if not all(_is_number(value) and abs(value) <= MAX_NUMBER for value in values):
+        raise _InvalidMatcher(f"{name} are not numbers up to {MAX_NUMBER:g}")
     return np.array(values, np.float64)
 
 
-def _ints(record: Mapping[str, Any], name: str, fewest: int, most: int, least: int, greatest: int) -> NDArray[np.int32]:
-    values = _list(record, name, fewest, most)
-    if not all(type(value) is int and least <= value <= greatest for value in values):
-        raise _InvalidMatcher(f"{name} are not whole numbers from {least} to {greatest}")
+def _ints(
+    record: Mapping[str, Any], name: str, min_length: int, max_length: int, lowest: int, highest: int
+) -> NDArray[np.int32]:
+    values = _list(record, name, min_length, max_length)
+    if not all(type(value) is int and lowest <= value <= highest for value in values):
+        raise _InvalidMatcher(f"{name} are not whole numbers from {lowest} to {highest}")
     return np.array(values, np.int32)
 
 

@@ -29,7 +29,7 @@ BLOCK_ROWS = 4_096
 # Rows whose k-th cosine is this close to the next one are multiplied again, and ties go to the lower row.
 TIE = 1e-5
 TIED_PRODUCTS = 1_000_000
-MOST_TIED = 1_000
+MAX_TIED = 1_000
 
 
 class Matches(NamedTuple):
@@ -153,8 +153,8 @@ class _Candidates:
         found = np.concatenate([rows[kept], again]), np.concatenate([product.indices[kept], others])
         return start + found[0].astype(np.int64), found[1].astype(np.int64)
 
-    def _find_tied(self, part: Any, rows: RowIds, least: CosineArray) -> tuple[RowIds, RowIds]:
-        """Return (rows of the part, right rows) of products of at least `least`, the first MOST_TIED of each row."""
+    def _find_tied(self, part: Any, rows: RowIds, lowest: CosineArray) -> tuple[RowIds, RowIds]:
+        """Return (rows of the part, right rows) of products of at least `lowest`, the first MAX_TIED of each row."""
         found: list[RowIds] = [np.zeros(0, np.int64)]
         others: list[RowIds] = [np.zeros(0, np.int64)]
         step = max(4, TIED_PRODUCTS // self._right.shape[1])
@@ -163,9 +163,9 @@ class _Candidates:
             product = part[rows[some]] @ self._right
             product.sort_indices()
             at = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
-            high = product.data >= least[some][at]
+            high = product.data >= lowest[some][at]
             at, columns = at[high], product.indices[high]
-            first = places(at) < MOST_TIED
+            first = places(at) < MAX_TIED
             found.append(rows[some][at[first]])
             others.append(columns[first].astype(np.int64))
         return np.concatenate(found), np.concatenate(others)

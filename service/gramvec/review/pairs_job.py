@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import Blocks, Field
 from gramvec.matching.fit_matcher import fit_matcher
-from gramvec.matching.match_tables import LEAST, score_fields, threshold_of
+from gramvec.matching.match_tables import MIN_SCORE, score_fields, threshold_of
 from gramvec.matching.matcher import PairLabels, score_pairs
 from gramvec.matching.nearest import Matches, select_pairs
 from gramvec.matching.report import show_pair
@@ -75,7 +75,7 @@ class PairReview:
         self._threads = threads
         scored = score_fields(tables.fields, tables.blocks, same=tables.same, threads=threads, progress=progress)
         found = scored.first_rows()
-        found = select_pairs(found, found.scores >= np.float32(LEAST))
+        found = select_pairs(found, found.scores >= np.float32(MIN_SCORE))
         if not len(found.left):
             raise InputError("no two rows have enough in common to be asked about; compare other columns with --on")
         self._pairs = found

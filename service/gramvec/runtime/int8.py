@@ -25,7 +25,7 @@ MAX_EXACT = 2**24
 class ExactTable:
     """Table whose sums are exact in float32, with the steps from a sum to a vector.
 
-    rows: number of rows of the table, float32[rows, d] in steps. most: the most rows whose sum stays within 2^24.
+    rows: number of rows of the table, float32[rows, d] in steps. max_rows: the most rows whose sum stays within 2^24.
     A vector is activation((sum * step / rows of the text if `mean`) * columns + bias).
     """
 

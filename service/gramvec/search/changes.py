@@ -218,8 +218,8 @@ def _open_writer(path: Path, manifest: IndexManifest) -> IndexWriter:
 def _list_named(path: Path) -> list[str]:
     """Return the generations that the manifest and the journal of a stopped build name."""
     found = []
-    for name, most in ((MANIFEST, MAX_MANIFEST), (JOURNAL, MAX_JOURNAL)):
+    for name, max_bytes in ((MANIFEST, MAX_MANIFEST), (JOURNAL, MAX_JOURNAL)):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            held = orjson.loads(read_bounded(path / name, most))
+            held = orjson.loads(read_bounded(path / name, max_bytes))
             found.append(str((held if name == MANIFEST else held["manifest"])["generation"]))
     return found

@@ -114,15 +114,15 @@ def size_of(path: Path, manifest: IndexManifest) -> int:
     return sum(file.lstat().st_size for file in (*folder.iterdir(), *(folder / LETTERS).iterdir()) if file.is_file())
 
 
-def read_bounded(path: Path, most: int) -> bytes:
-    """Return the bytes of a regular file. Raises OSError for a link, another kind of file, or over `most` bytes."""
+def read_bounded(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a regular file. Raises OSError for a link, another kind of file, or a larger file."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(0, "not a regular file")
-        data = opened.read(most + 1)
-    if len(data) > most:
-        raise OSError(0, f"over {most:,} bytes")
+        data = opened.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise OSError(0, f"over {max_bytes:,} bytes")
     return data
 
 

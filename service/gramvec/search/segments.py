@@ -115,8 +115,8 @@ def read_commit(path: Path, manifest: IndexManifest) -> Commit:
         raise damage_error(path, "its list of segments is not valid") from error
 
 
-def _count(value: Any, most: int = MAX_DOCUMENTS) -> int:
-    if type(value) is not int or not 0 <= value <= most:
+def _count(value: Any, limit: int = MAX_DOCUMENTS) -> int:
+    if type(value) is not int or not 0 <= value <= limit:
         raise ValueError
     return value
 

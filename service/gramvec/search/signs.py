@@ -61,13 +61,13 @@ class SignFile:
         return found
 
     def candidates(
-        self, queries: NDArray[np.int8], most: int, allowed: UInt64s | None, pool: Executor, threads: int
+        self, queries: NDArray[np.int8], max_rows: int, allowed: UInt64s | None, pool: Executor, threads: int
     ) -> list[Int64s]:
-        """Return for each query the `most` rows of the largest products, ascending.
+        """Return for each query the `max_rows` rows of the largest products, ascending.
 
         Args:
             queries: int8[q, d].
-            most: rows for each query; of equal products the first rows are taken.
+            max_rows: rows for each query; of equal products the first rows are taken.
             allowed: uint64[blocks], a bit for each row that may be found; None for all.
             pool: runs the parts into which queries, or the rows of few queries, are cut.
             threads: parts, at least 1.
@@ -77,7 +77,7 @@ class SignFile:
         def scan(some: slice, first: int, last: int) -> list[tuple[Int64s, NDArray[np.uint16]]]:
             start, stop = first * BLOCK_ROWS, min(last * BLOCK_ROWS, self._rows)
             bits = None if allowed is None else allowed[first:last]
-            found = scan_signs(self._blocks[first:last], stop - start, tables[some], bits, min(most, stop - start))
+            found = scan_signs(self._blocks[first:last], stop - start, tables[some], bits, min(max_rows, stop - start))
             return [(rows.astype(np.int64) + start, sums) for rows, sums in found]
 
         q, blocks = len(queries), len(self._blocks)
@@ -90,7 +90,7 @@ class SignFile:
         joined = []
         for of_query in zip(*strips, strict=True):
             rows, sums = (np.concatenate(arrays) for arrays in zip(*of_query, strict=True))
-            joined.append(np.sort(rows[top_k(sums, most, rows)]))
+            joined.append(np.sort(rows[top_k(sums, max_rows, rows)]))
         return joined
 
 
@@ -202,13 +202,13 @@ def tables_of(queries: Whole) -> SignBytes:
     bits = np.arange(ENTRIES)[:, None] >> np.arange(4) & 1
     sums = fours.reshape(q, groups, 1, 4) @ bits.T[None, None]
     sums = sums[:, :, 0] - sums[:, :, 0].min(axis=2, keepdims=True)
-    most = np.maximum(sums.max(axis=(1, 2), keepdims=True), 1)
-    entries = (sums * min(LARGEST_ENTRY, MAX_SUM // groups) + most // 2) // most
+    largest = np.maximum(sums.max(axis=(1, 2), keepdims=True), 1)
+    entries = (sums * min(LARGEST_ENTRY, MAX_SUM // groups) + largest // 2) // largest
     return np.ascontiguousarray(entries.astype(np.uint8).reshape(q, groups // 2, 2, ENTRIES))
 
 
 def scan_signs(
-    blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, most: int
+    blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, max_rows: int
 ) -> list[tuple[Whole, NDArray[np.uint16]]]:
     """Return for each query the rows of the largest sums, ascending, and the sums.
 
@@ -217,20 +217,20 @@ def scan_signs(
         rows: rows in the blocks.
         tables: uint8[q, columns, 2, 16], of entries up to LARGEST_ENTRY.
         allowed: uint64[b], a bit for each row that may be found; None for all.
-        most: rows for each query; of equal sums the first rows are taken.
+        max_rows: rows for each query; of equal sums the first rows are taken.
     """
     q = len(tables)
     if loops is not None:
-        found, sums = np.empty((q, 2 * most), np.int32), np.empty((q, 2 * most), np.uint16)
-        counts = loops.scan(blocks, rows, tables, q, allowed, most, found, sums)
+        found, sums = np.empty((q, 2 * max_rows), np.int32), np.empty((q, 2 * max_rows), np.uint16)
+        counts = loops.scan(blocks, rows, tables, q, allowed, max_rows, found, sums)
         best = [(found[at, :count], sums[at, :count]) for at, count in enumerate(counts)]
     else:
-        best = scan_slowly(blocks, rows, tables, allowed, most)  # type: ignore[unreachable]
+        best = scan_slowly(blocks, rows, tables, allowed, max_rows)  # type: ignore[unreachable]
     return best
 
 
 def scan_slowly(
-    blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, most: int
+    blocks: SignBytes, rows: int, tables: SignBytes, allowed: UInt64s | None, max_rows: int
 ) -> list[tuple[Whole, NDArray[np.uint16]]]:
     """Return what the loop `scan` in C finds."""
     found = []
@@ -243,6 +243,6 @@ def scan_slowly(
         places = np.arange(rows, dtype=np.int32)
         if allowed is not None:
             places = places[np.unpackbits(allowed.view(np.uint8), bitorder="little")[:rows].astype(np.bool_)]
-        kept = np.sort(top_k(sums[places], most))
+        kept = np.sort(top_k(sums[places], max_rows))
         found.append((places[kept], sums[places[kept]]))
     return found

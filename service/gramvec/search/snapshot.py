@@ -225,8 +225,8 @@ class Snapshot:
                 if unit is None or near is None:
                     return self._by_letters(query.text, conditions, demanded, k)[0]
                 if only == "meaning":
-                    most = k if demanded is None else k * NEAREST_TIMES
-                    return self._of_rows(*self.vectors.nearest(unit, most, near[at]), demanded, k)
+                    limit = k if demanded is None else k * NEAREST_TIMES
+                    return self._of_rows(*self.vectors.nearest(unit, limit, near[at]), demanded, k)
                 return self._by_both(query.text, unit, near[at], conditions, demanded, k)
 
             def find_above(at: int) -> TopDocuments:
@@ -246,9 +246,9 @@ class Snapshot:
         """Return for each query the rows that are compared with it; None for all."""
         if (len(self.vectors) if allowed is None else allowed.size) <= COMPARED_ROWS:
             return [None if allowed is None else allowed.rows()] * len(units)
-        most = max(SIGN_CANDIDATES, SIGN_CANDIDATES_EACH * k)
+        limit = max(SIGN_CANDIDATES, SIGN_CANDIDATES_EACH * k)
         bits = None if allowed is None else allowed.bits
-        return self._signs.candidates(round_units(units), most, bits, self._pool, self._threads)
+        return self._signs.candidates(round_units(units), limit, bits, self._pool, self._threads)
 
     def hits(self, found: TopDocuments) -> list[Hit]:
         """Return the stored documents. Raises InputError where the index is damaged."""
@@ -300,7 +300,7 @@ class Snapshot:
         self, query: Demands, unit: Floats | None, conditions: Conditions, demanded: Any, k: int, only: Only | None
     ) -> TopDocuments:
         """Return the best of the documents that have all phrases of a query, as letters propose them."""
-        most, looked = max(k, CANDIDATES), max(k, CANDIDATES)
+        limit, looked = max(k, CANDIDATES), max(k, CANDIDATES)
         letters, share = self._letters(query.text)
         asked = self._within(letters, conditions, demanded)
         seen: list[tuple[float, Any]] = []
@@ -311,10 +311,10 @@ class Snapshot:
                 text = text_in(self.document(address).record, self.manifest)
                 kept += [(score, address)] if query.is_met_by(text) else []
             seen = hits
-            if len(kept) >= most or len(hits) < looked or looked >= MAX_LOOKED_THROUGH:
+            if len(kept) >= limit or len(hits) < looked or looked >= MAX_LOOKED_THROUGH:
                 break
             looked = min(looked * LOOKED_TIMES, MAX_LOOKED_THROUGH)
-        kept = kept[:most]
+        kept = kept[:limit]
         if not kept:
             return TopDocuments([], [])
         places = np.array(self._rows([address for _, address in kept]), np.int64)
@@ -341,12 +341,12 @@ class Snapshot:
         self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, demanded: Any, k: int
     ) -> TopDocuments:
         """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
-        most = max(k, CANDIDATES)
-        (addresses, letters), query, share = self._by_letters(text, conditions, demanded, most)
+        limit = max(k, CANDIDATES)
+        (addresses, letters), query, share = self._by_letters(text, conditions, demanded, limit)
         rows = self._rows(addresses)
-        near, of_near = self.vectors.nearest(unit, most if demanded is None else most * NEAREST_TIMES, among)
+        near, of_near = self.vectors.nearest(unit, limit if demanded is None else limit * NEAREST_TIMES, among)
         cosines = self.vectors.cosines(unit, np.array(rows, np.int64))
-        if len(rows) >= most:
+        if len(rows) >= limit:
             # What letters did not propose has at most the least of their scores: most of it cannot be among the k best.
             sums = cosines + np.array(letters)
             near = near[of_near + letters[-1] >= np.partition(sums, len(sums) - k)[len(sums) - k] - ROUNDING]

@@ -86,14 +86,14 @@ def map_file(path: Path, size: int) -> mmap.mmap | bytes:
         raise InputError(f"{path}: unreadable ({why}); build the index again") from error
 
 
-def read_file(path: Path, most: int) -> bytes:
-    """Return the bytes of a file. Raises InputError if it is not a regular file of up to `most` bytes."""
+def read_file(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a file. Raises InputError if it is not a regular file of up to `max_bytes` bytes."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(file, "rb") as opened:
             status = os.fstat(file)
-            if stat.S_ISREG(status.st_mode) and status.st_size <= most:
-                return opened.read(most)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= max_bytes:
+                return opened.read(max_bytes)
         why = "it is not a regular file, or too large"
     except OSError as error:
         why = str(error.strerror)
@@ -173,11 +173,11 @@ class VectorFile:
         """
         if not unit.any():
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        most = k + SPARE + k // SPARE_SHARE
+        limit = k + SPARE + k // SPARE_SHARE
         rows = np.arange(len(self)) if among is None else among
-        if len(rows) > most:
+        if len(rows) > limit:
             products = self._products(round_units(unit[None])[0].astype(np.int16), among)
-            rows = np.sort(rows[top_k(products * self._finite(rows), most, rows)])
+            rows = np.sort(rows[top_k(products * self._finite(rows), limit, rows)])
         cosines = self.cosines(unit, rows)
         order = top_k(cosines, k, rows)
         return rows[order], cosines[order]

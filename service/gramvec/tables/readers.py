@@ -147,9 +147,9 @@ class CsvReader(LineReader):
             if self._fields > MAX_FIELDS:
                 self._wrong = f"more than {MAX_FIELDS:,} fields, the header has {len(self._header or ()):,}"
                 return "\n"
-        most = MAX_HEADER_BYTES if self._header is None else MAX_LINE_BYTES
-        if len(self._taken) > most:
-            raise csv.Error(f"longer than {most >> 20} MiB, maybe a quote is never closed")
+        limit = MAX_HEADER_BYTES if self._header is None else MAX_LINE_BYTES
+        if len(self._taken) > limit:
+            raise csv.Error(f"longer than {limit >> 20} MiB, maybe a quote is never closed")
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError as error:

@@ -23,7 +23,7 @@ from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, device_option
 from gramvec.duplicates.api import BYS
 from gramvec.duplicates.dedupe_job import DedupeJob
-from gramvec.duplicates.distinct import MOST_PAIRS
+from gramvec.duplicates.distinct import MAX_PAIRS
 from gramvec.duplicates.likely import STAYS
 from gramvec.tables.inputs import STDIN
 
@@ -89,7 +89,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @input_format_options
 @on_error_option
 @overwrite_option
-@click.option("--max-pairs", type=POSITIVE, default=MOST_PAIRS, show_default=True,
+@click.option("--max-pairs", type=POSITIVE, default=MAX_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
 @removed_options
