@@ -161,7 +161,6 @@ def test_a_layout_of_training_data(tmp_path: Path) -> None:
         "    return groups, bad\n\n\n"
         '_READERS = {"arrows": read_arrows, "pairs": read_pairs,',
     )
-    copy.replace(readers, '_REMEDIES = {"pairs":', '_REMEDIES = {"arrows": "write a => b", "pairs":')
     rows = [f"red car {i} => {i} car that is red" for i in range(40)]
     (tmp_path / "arrows.txt").write_text("\n".join([*rows, "no arrow"]) + "\n")
     (tmp_path / "small.toml").write_text(

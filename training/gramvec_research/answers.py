@@ -15,7 +15,7 @@ from gramvec.errors import InputError
 from gramvec_training.evaluate.similarity import correlate
 from gramvec_training.readers.columns import SCORES, describe_header, find_places, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.readers.lines import SkippedRows, shorten_path
+from gramvec_training.readers.lines import SkippedRows
 from gramvec_training.readers.pairs import LEFT, RIGHT
 from gramvec_training.sections import OnBad
 from gramvec_training.shared import Floats
@@ -54,9 +54,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
             bad.add(number, why)
         else:
             found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
-    if not found:
-        skipped = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{shorten_path(path)}: no usable row{skipped}; {_REMEDY}")
+    bad.require(found)
     return found, bad
 
 

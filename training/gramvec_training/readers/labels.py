@@ -39,7 +39,7 @@ def read_labeled(
     Raises:
         InputError: The file is missing or holds no usable row.
     """
-    return _read(SkippedRows(path, on_bad, _REMEDY, given), frozenset({2, 3}), _REMEDY)
+    return _read(SkippedRows(path, on_bad, _REMEDY, given), frozenset({2, 3}))
 
 
 def read_label_texts(
@@ -51,7 +51,7 @@ def read_label_texts(
         InputError: Nothing can be learned from the labels: where there is one label only, no label has two texts, or
             there are fewer texts than labels, as where the text comes first.
     """
-    found, bad = _read(SkippedRows(path, on_bad, _TEXT_REMEDY, given), frozenset({2}), _TEXT_REMEDY)
+    found, bad = _read(SkippedRows(path, on_bad, _TEXT_REMEDY, given), frozenset({2}))
     texts: dict[str, set[str]] = {}
     for label, (text,) in found:
         texts.setdefault(label, set()).add(fold_text(text))
@@ -75,7 +75,7 @@ def fold_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _read(bad: SkippedRows, counts: frozenset[int], remedy: str) -> tuple[list[Labeled], SkippedRows]:
+def _read(bad: SkippedRows, counts: frozenset[int]) -> tuple[list[Labeled], SkippedRows]:
     found: list[Labeled] = []
     pairs = 3 in counts
     header, rows = split_header(table_rows(bad), bad, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
@@ -102,9 +102,7 @@ def _read(bad: SkippedRows, counts: frozenset[int], remedy: str) -> tuple[list[L
             found.append(Labeled(columns[0], tuple(columns[1:])))
     if scores:
         bad.add_note(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
-    if not found:
-        why = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{shorten_path(bad.path)}: no usable row{why}; {remedy}")
+    bad.require(found)
     return found, bad
 
 

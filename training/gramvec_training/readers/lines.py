@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +16,8 @@ from gramvec_training.sections import OnBad, TableFormat
 from gramvec_training.shared import write_atomically
 
 _SHOWN_LINES = 5
+NOT_UTF_8 = "not UTF-8"
+_ENCODING = "give its encoding, such as cp1252, with --encoding, or convert it"
 _DETAILS = re.compile(r"[;(]")  # where the remedy of a reason begins, or what differs from row to row
 
 
@@ -40,8 +42,9 @@ class SkippedRows(BadRows):
     """
 
     def __init__(self, path: Path, on_bad: OnBad, remedy: str, given: TableFormat | None = None) -> None:
-        super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{shorten_path(path)} ", remedy=f"; {remedy}")
+        super().__init__("stop" if on_bad == "refuse" else "skip", where=f"{shorten_path(path)} ")
         self.path = path
+        self.remedy = remedy
         self._given = given or TableFormat()
         self.lines: dict[str, list[int]] = {}
 
@@ -57,8 +60,21 @@ class SkippedRows(BadRows):
 
     def add(self, number: int, why: str) -> None:
         """Count a row. Raises InputError, which names file and line, if the run ends at a bad row."""
+        self._remedy = f"; {self._find_remedy([why])}"
         super().add(number, why)
         self.lines.setdefault(why, []).append(number)
+
+    def require(self, rows: Sized, layout: str = "") -> None:
+        """Raise InputError where there are no rows; the message has the layout that the file was read as, if any."""
+        if not rows:
+            read_as = f" when read as {layout}" if layout else ""
+            found = f" ({self.summary(of_file=False)})" if self.count else ""
+            raise InputError(
+                f"{shorten_path(self.path)}: no usable row{read_as}{found}; {self._find_remedy([*self.lines])}"
+            )
+
+    def _find_remedy(self, reasons: list[str]) -> str:
+        return _ENCODING if {*reasons} == {NOT_UTF_8} else self.remedy
 
     def add_note(self, sentence: str) -> None:
         """Add a note, without the file's name, to `notes`."""

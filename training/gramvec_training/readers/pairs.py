@@ -29,7 +29,6 @@ Group = tuple[str, ...]
 
 PAIRS_REMEDY = "write one text, a tab and the other text on each line"
 _PPDB_REMEDY = "write LHS ||| phrase ||| paraphrase ||| features on each line"
-_REMEDIES = {"pairs": PAIRS_REMEDY, "groups": PAIRS_REMEDY, "ppdb": _PPDB_REMEDY}
 _PPDB_SEPARATOR = " ||| "
 # How the columns of a pair are called.
 LEFT = frozenset(
@@ -122,9 +121,7 @@ def read_paraphrases(
         plain_name = path.name.removesuffix(".gz").removesuffix(".zst")
         layout = "groups" if plain_name.endswith(".groups.tsv") else "pairs"
     groups, bad = _READERS[layout](path, on_bad=on_bad, given=given)
-    if not groups:
-        found = f" ({bad.summary(of_file=False)})" if bad.count else ""
-        raise InputError(f"{shorten_path(path)}: no usable row when read as {layout}{found}; {_REMEDIES[layout]}")
+    bad.require(groups, layout)
     return groups, bad
 
 
