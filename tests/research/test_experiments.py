@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from conftest import MODELS, ROOT
+from errors_support import assert_names
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -277,7 +278,7 @@ def test_a_result_is_made_anew_when_its_inputs_change(folder: Path, tmp_path: Pa
     assert perform(experiment, other, tmp_path, quick=False, again=False)[1] is False
     assert set(read_results(tmp_path)) == {"sif-table-6"}
     (tmp_path / "sif-table-6.json").write_text("{}")
-    with pytest.raises(InputError, match=r"not a result of python -m gramvec_research run .*; remove it"):
+    with pytest.raises(InputError, match=r"not a result of"):
         read_results(tmp_path)
 
 
@@ -345,7 +346,7 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     written = json.loads((tmp_path / "out" / "sif-table-6.json").read_text())
     assert written["experiment"] == "sif-table-6"
     assert len(written["outcome"]["rows"]) == 5
-    assert "there is no experiment t6; there are all-systems, " in sentence(call("run", "t6", *options))
+    assert_names(sentence(call("run", "t6", *options)), "t6", "all-systems")
     assert "give --norms-of" in sentence(call("run", "paragram-norms", *options))
     assert "give --labeled" in sentence(call("run", "sif-table-8", *options))
     assert "give --data" in sentence(call("run", "all-systems", *options))

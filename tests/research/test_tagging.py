@@ -262,7 +262,7 @@ def test_the_tag_that_a_word_had_most_often_by_hand() -> None:
 
 def test_a_folder_without_a_part_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a-train.conllu").write_text(conllu(2, 1))
-    with pytest.raises(InputError, match=r"0 files \*-dev.conllu or .gz; give --tagged"):
+    with pytest.raises(InputError, match=r"\*-dev.conllu.*--tagged"):
         read_treebank_files(tmp_path)
     with pytest.raises(InputError, match="give --tagged, a folder of a treebank"):
         experiment_named("charagram-table-4").run(ExperimentInputs(Path("none"), (), ()))

@@ -61,7 +61,7 @@ def test_spec_and_vocabulary_agree_on_it() -> None:
     with pytest.raises(InputError, match="disagree on word_rule"):
         Featurizer(FeatureSpec(orders=(), words=True), Vocabulary.build(entries, symbols=False))
     assert FeatureSpec.from_dict(tokens.to_dict()) == tokens
-    with pytest.raises(InputError, match="this gramvec reads 'runs-and-symbols/1' or 'white-space/1'"):
+    with pytest.raises(InputError, match="'runs-and-symbols/1' or 'white-space/1'"):
         FeatureSpec(words=True, word_rule="ptb/9")  # type: ignore[arg-type]
 
 

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 import gramvec
+from errors_support import assert_names
 from gramvec.errors import BundleError
 from gramvec.explain.neighbors import nearest_words_of
 from gramvec.features.spec import FeatureSpec
@@ -188,7 +189,7 @@ def test_what_has_no_card_is_refused_in_one_sentence(bundle: Path, sets: Path, t
     assert "no model" in sentence(call("card", tmp_path / "nowhere", "--sets", sets))
     assert "no such folder" in sentence(call("card", bundle, "--sets", tmp_path / "nowhere"))
     (bundle / "notes.txt").write_text("mine")
-    assert "notes.txt: not a file of the bundle; move it elsewhere" in sentence(call("card", bundle, "--sets", sets))
+    assert_names(sentence(call("card", bundle, "--sets", sets)), "notes.txt")
     assert (bundle / "notes.txt").read_text() == "mine"
 
 

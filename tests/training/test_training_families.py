@@ -14,6 +14,7 @@ import pytest
 from scipy import sparse
 
 import gramvec
+from errors_support import assert_names
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
 from gramvec_training.evaluate import backend as comparison
@@ -169,7 +170,7 @@ def test_the_magellan_layout_and_a_folder_of_sets_are_read(tmp_path: Path) -> No
     ("file", "rows", "message"),
     [
         ("left", "id,name\n7,abc\n7,abc\n", "left.csv line 3: the id '7' occurs twice"),
-        ("left", "name\nabc\n", "left.csv: no column 'id'; it has name"),
+        ("left", "name\nabc\n", "left.csv: .*'id'.* name"),
         ("left", "id,title\n7,abc\n", "share no column but the id"),
         ("left", "id,id\n7,abc\n", "a different name for each column"),
         ("left", "", "a different name for each column"),
@@ -177,7 +178,7 @@ def test_the_magellan_layout_and_a_folder_of_sets_are_read(tmp_path: Path) -> No
         ("right", 'id,name\n1,"abc\n', "right.csv line 2: not CSV"),
         ("right", b"id,name\n1,\xff\n", "right.csv line 2: not UTF-8"),
         ("train", "left,right,match\n7,2,1\n7,99,0\n", "train.csv line 3: no row of right.csv has the id '99'"),
-        ("test", "left,right,match\n7,2,yes\n", "test.csv line 2: match is 'yes'; it is 0 or 1"),
+        ("test", "left,right,match\n7,2,yes\n", "test.csv line 2: match .*'yes'"),
         ("test", "left,right,label\n7,2,1\n", "test.csv: no column 'match'"),
         ("test", "left,right,match\n7,2,1\n", "test.csv must have pairs that match and pairs that do not"),
         ("train", "left,right,match\n", "train.csv and valid.csv must have pairs that match"),
@@ -440,14 +441,14 @@ def test_rapidfuzz_is_its_token_set_ratio() -> None:
 def test_rivals_without_their_library_are_refused_by_name_and_left_out_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("rapidfuzz", "rapidfuzz.fuzz", "sklearn", "sklearn.feature_extraction.text", "scipy.sparse"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(InputError, match="rapidfuzz: is not installed; pip install rapidfuzz"):
+    with pytest.raises(InputError, match="pip install rapidfuzz"):
         open_peer("rapidfuzz")
     models, notes = find_installed_peers()
     assert not models
-    assert notes[0] == "tfidf is left out: scikit-learn: is not installed; pip install scikit-learn"
+    assert_names(notes[0], "tfidf", "pip install scikit-learn")
 
 
 @pytest.mark.parametrize("name", ["nobody", "tfidf=x", "model2vec", "transformer=", ""])
 def test_unknown_rivals_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=r"--peer .*: no such baseline; give all, tfidf, .*transformer=FOLDER"):
+    with pytest.raises(InputError, match=r"--peer .*tfidf, .*transformer=FOLDER"):
         open_peer(name)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gramvec
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec_training.evaluate.matching import score_pairs, show_pair_report
@@ -154,15 +155,11 @@ def test_a_file_with_labels_is_recognized(tmp_path: Path) -> None:
     assert bad.count == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("a\tb\tyes", "line 121: the label is 'yes', and others are 0 or 1; fix it, or give --learn rows"),
-     ("a\tb\t2", "line 121: the label is '2', and"), ("a\tb\tnan", "line 121: the label is 'nan', and")],
-)  # fmt: skip
-def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "label"), [("a\tb\tyes", "'yes'"), ("a\tb\t2", "'2'"), ("a\tb\tnan", "'nan'")])
+def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, label: str) -> None:
     path = written(tmp_path / "a.tsv", cameras())
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(InputError, match=said):
+    with refused(InputError, "a.tsv", "line 121", label):
         read_labeled_pairs(path)
     if "2" not in line:
         path.write_text(line + "\n" + path.read_text())
@@ -172,10 +169,10 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, said: s
 
 
 def test_too_few_labels_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"9 pairs have the label 1 and 9 have 0; give at least 10"):
+    with pytest.raises(InputError, match=r"\b9 .*\b9 .*at least 10"):
         learn_ngram_weights(written(tmp_path / "a.tsv", cameras(9)), "gramvec-en", tmp_path / "m")
     rows = [("a b", "c d", label) for label in (2, 3, 4)]
-    with pytest.raises(InputError, match="3 scored pairs; give 10 or more"):
+    with pytest.raises(InputError, match="3 scored pairs; .*10"):
         learn_ngram_weights(written(tmp_path / "b.tsv", rows), "gramvec-en", tmp_path / "m")
     (tmp_path / "c.tsv").write_text("a b\tc d\n")
     with pytest.raises(InputError, match="no column of labels"):
@@ -206,6 +203,6 @@ def test_what_does_not_go_with_labels_is_said(tmp_path: Path) -> None:
     assert "give --from BUNDLE and --export FOLDER" in result.stderr
     result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", tmp_path / "m", "--epochs", "2")
     assert result.exit_code == 2
-    assert "--epochs: does not go with labels; leave it out, or give --learn rows" in result.stderr
+    assert_names(result.stderr, "--epochs", "labels", "--learn rows")
     result = call("fit", "--labeled", path, "--learn", "rows")
     assert "--learn goes with --pairs" in result.stderr

@@ -277,11 +277,11 @@ def test_without_holding_out_nothing_is_chosen(intents: Path, tmp_path: Path) ->
     ("text", "said"),
     [
         (None, "my.tsv: no such file"),
-        ("alone\n", "no usable row (1 row skipped: 1 1 column (line 1)); write a label, a tab and a text"),
-        ("a\tcars\na\tvans\n", "every row has the label 'a'; give texts of two labels or more"),
+        ("alone\n", "no usable row (1 row skipped: 1 1 column (line 1))"),
+        ("a\tcars\na\tvans\n", "label 'a'"),
         ("a\tcars\nb\tvans\n", "no label has two different texts"),
         ("a\tcars\na\tCars \nb\tvans\n", "no label has two different texts"),
-        ("cars go\ta\nvans go\ta\nbuy it\tb\n", "more labels than texts; write the label first"),
+        ("cars go\ta\nvans go\ta\nbuy it\tb\n", "more labels than texts"),
         ("a\tcars\nb\n", "every row has the label 'a'"),
     ],
 )

@@ -25,11 +25,11 @@ def distilled(**settings: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"encoder": {"kind": "gru"}}, "encoder: there is no encoder of kind 'gru'; there are bag, char-cnn, dan"),
-        ({"encoder": {}}, "encoder: there is no encoder of kind None"),
-        ({"encoder": "lstm"}, "encoder: there is no encoder of kind None"),
-        ({"encoder": {"kind": "dan", "deep": 1}}, "encoder: the key deep is not known here"),
-        ({"model": {"name": "m", "kind": "none"}}, "model.kind: there is no kind of model 'none'; there are charagram"),
+        ({"encoder": {"kind": "gru"}}, "encoder: .*'gru'.* bag, char-cnn, dan"),
+        ({"encoder": {}}, "encoder: .*None"),
+        ({"encoder": "lstm"}, "encoder: .*None"),
+        ({"encoder": {"kind": "dan", "deep": 1}}, "encoder: .* deep "),
+        ({"model": {"name": "m", "kind": "none"}}, "model.kind: .*'none'.* charagram"),
     ],
     ids=str,
 )
@@ -49,7 +49,7 @@ def test_an_objective_belongs_to_training_and_has_its_own_numbers() -> None:
     assert "objective" not in config().model_dump()
     written = config(objective={"kind": "margin"})
     assert Config.model_validate(written.model_dump(mode="json")) == written
-    with pytest.raises(InputError, match="there is no objective of kind 'triplet'; there are margin"):
+    with pytest.raises(InputError, match="objective: .*'triplet'.* margin"):
         config(objective={"kind": "triplet"})
     with pytest.raises(InputError, match=r'objective "margin" belongs to \[training\]'):
         config(objective={"kind": "margin"}, **distilled())

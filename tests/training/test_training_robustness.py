@@ -54,7 +54,7 @@ def test_real_misspellings_are_read(tmp_path: Path) -> None:
     (tmp_path / "m.tsv").write_text("America\tAmerca\nAmerica\tAmeirca\nthe\tThe\n1990s\tninties\nbad row\n")
     assert read_misspellings([tmp_path / "m.tsv"]) == {"america": ["Amerca", "Ameirca"]}
     (tmp_path / "none.tsv").write_text("5\ta b\tc d\n")
-    with pytest.raises(InputError, match="none.tsv: no misspelling: write a word, a tab"):
+    with pytest.raises(InputError, match="none.tsv: no misspelling"):
         read_misspellings([tmp_path / "m.tsv", tmp_path / "none.tsv"])
     with pytest.raises(InputError, match="nowhere"):
         read_misspellings([tmp_path / "nowhere"])
