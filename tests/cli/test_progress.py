@@ -18,8 +18,8 @@ import pytest
 
 from conftest import KeptProgress
 from gramvec.jobs import bars
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.jobs.columns import read_columns
-from gramvec.jobs.watch import TerminalWatch
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_a_large_matrix_and_its_best_are_the_same_in_pieces(embedder: Embedder) 
 
 
 def test_what_is_not_asked_for_is_not_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prometheus's library is imported by the first request for metrics, OpenTelemetry's SDK never."""
+    """Prometheus's library is imported by the first request for metrics, OpenTelemetry's SDK and bars never."""
     script = """
 import sys, httpx
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +65,7 @@ from http_support import running_app
 def told(*paths):
     with ThreadPoolExecutor(8) as pool:
         statuses = set(pool.map(lambda path: httpx.get(server.url + path).status_code, paths))
-    late = {"opentelemetry.sdk", "prometheus_client", "twisted", "aiohttp", "django"}
+    late = {"opentelemetry.sdk", "prometheus_client", "tqdm", "twisted", "aiohttp", "django"}
     print(*statuses, *sorted(late & sys.modules.keys()))
 with running_app(create_app(embedder=gramvec.load("sif"))) as server:
     print(httpx.post(server.url + "/embed", json={"inputs": "x"}).status_code)

@@ -8,6 +8,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from gramvec.errors import printable
+from gramvec.jobs.watch import JobWatch
+
 # Between two lines of a log, and before the first.
 LINE_SECONDS = 10
 
@@ -48,3 +51,38 @@ class _Lines(tqdm):  # type: ignore[type-arg]
         if now >= self._next:
             self._next = now + LINE_SECONDS
             print(self, file=self.fp, flush=True)
+
+
+class TerminalWatch(JobWatch):
+    """Watcher that shows progress bars, one at a time, and messages on standard error.
+
+    Args:
+        command: the command line that runs the job, for its report.
+    """
+
+    def __init__(self, command: str | None = None) -> None:
+        self.command = command
+        self._bar: Any = None
+
+    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
+        """Show the bar of a task."""
+        self.close()
+        self._bar = progress_bar(task, total, unit if unit == "B" else f" {unit}", initial=done)
+
+    def advance(self, count: int, detail: str = "") -> None:
+        """Advance the bar, with the detail behind it."""
+        if self._bar is not None:
+            if detail:
+                self._bar.set_postfix_str(detail, refresh=False)
+            self._bar.update(count)
+
+    def report(self, message: str) -> None:
+        """Print a message; a text in it cannot move the cursor."""
+        self.close()
+        sys.stderr.write(f"{printable(message)}\n")
+
+    def close(self) -> None:
+        """End the bar that is shown."""
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None

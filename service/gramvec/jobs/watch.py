@@ -1,16 +1,12 @@
-"""Watchers of jobs, which show the progress and the messages, and the clock of a report."""
+"""Watcher of a job, which receives the progress and the messages, and the clock of a report."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import gramvec
-from gramvec.errors import printable
-from gramvec.jobs.bars import progress_bar
 from gramvec.progress import Progress
 
 
@@ -25,41 +21,6 @@ class JobWatch(Progress):
 
     def report(self, message: str) -> None:
         """Take a message of one sentence."""
-
-
-class TerminalWatch(JobWatch):
-    """Watcher that shows progress bars, one at a time, and messages on standard error.
-
-    Args:
-        command: the command line that runs the job, for its report.
-    """
-
-    def __init__(self, command: str | None = None) -> None:
-        self.command = command
-        self._bar: Any = None
-
-    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
-        """Show the bar of a task."""
-        self.close()
-        self._bar = progress_bar(task, total, unit if unit == "B" else f" {unit}", initial=done)
-
-    def advance(self, count: int, detail: str = "") -> None:
-        """Advance the bar, with the detail behind it."""
-        if self._bar is not None:
-            if detail:
-                self._bar.set_postfix_str(detail, refresh=False)
-            self._bar.update(count)
-
-    def report(self, message: str) -> None:
-        """Print a message; a text in it cannot move the cursor."""
-        self.close()
-        sys.stderr.write(f"{printable(message)}\n")
-
-    def close(self) -> None:
-        """End the bar that is shown."""
-        if self._bar is not None:
-            self._bar.close()
-        self._bar = None
 
 
 class JobClock:

@@ -13,8 +13,8 @@ import click
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line
 from gramvec.errors import InputError
-from gramvec.jobs.bars import progress_bar
-from gramvec.jobs.watch import JobClock, TerminalWatch
+from gramvec.jobs.bars import TerminalWatch, progress_bar
+from gramvec.jobs.watch import JobClock
 from gramvec.report import write_report
 from gramvec.tables.staging import check_place
 from gramvec_training.cli.support import PATH, one_sentence

@@ -23,7 +23,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line, make_job, show_job
 from gramvec.cli.options import device_option, model_option
-from gramvec.jobs.watch import TerminalWatch
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.tables.inputs import UTF_8
 from gramvec.tables.outputs import TABLE_FORMS
 

@@ -24,7 +24,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.errors import printable
-from gramvec.jobs.watch import TerminalWatch
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.search.filters import text_of
 from gramvec.search.index import MAX_HITS, Index
 from gramvec.search.jobs import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob

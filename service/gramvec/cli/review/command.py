@@ -16,7 +16,7 @@ from gramvec.cli.jobs.run import make_job
 from gramvec.cli.review.labels import review_labels
 from gramvec.cli.review.run import run_command, serve_review
 from gramvec.errors import InputError
-from gramvec.jobs.watch import TerminalWatch
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.jobs.table_files import ComparedColumn, TableFiles, default_columns

@@ -13,8 +13,8 @@ from gramvec.cli.review.run import run_command, serve_review
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
 from gramvec.jobs.bad_rows import OnError
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.jobs.columns import read_columns
-from gramvec.jobs.watch import TerminalWatch
 from gramvec.review.answers_file import AnswersFile
 from gramvec.review.label_questions import LabelQuestions
 from gramvec.review.session import ReviewSession
