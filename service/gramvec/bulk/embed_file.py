@@ -294,18 +294,9 @@ def _write_staged(reader: Reader, run: Run, stage: Stage, form: Writes, *, resum
                 stage.checkpoint_if_due()
         stage.finish(form)
     except BaseException as error:
-        stopped = isinstance(error, KeyboardInterrupt)
-        left = _left_over(stage, keep=resume or stopped)
-        if resume or stopped:
-            raise_stopped(error, left)
+        can_resume = resume or isinstance(error, KeyboardInterrupt)
+        kept = stage.stop(keep=can_resume)
+        if can_resume:
+            raise_stopped(error, "nothing was done yet", kept=kept)
         raise
     return account.close(reader, resumed=resumed)
-
-
-def _left_over(stage: Stage, *, keep: bool) -> str:
-    """Keep what can be resumed if `keep`, else nothing; return a sentence that says which."""
-    stage.close()
-    if not keep or not stage.journalled:
-        stage.discard()
-        return "nothing was done yet"
-    return f"the first {stage.journalled:,} rows are kept: the same command with --resume continues from there"

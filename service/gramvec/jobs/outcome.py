@@ -46,12 +46,20 @@ def report_done(done: Done, output: Path, seconds: float, watch: JobWatch) -> No
         watch.report(f"{done.rows - done.bad.count:,} rows put into {output} in {seconds:.1f} s")
 
 
-def raise_stopped(error: BaseException, said: str) -> None:
-    """Raise what KeyboardInterrupt and OSError become, with what is left of the work."""
+def raise_stopped(error: BaseException, left: str, *, kept: int = 0) -> None:
+    """Raise what KeyboardInterrupt and OSError become, and say what is left of the work.
+
+    Args:
+        error: any error; others than these two are not raised.
+        left: what is left where no rows are kept.
+        kept: the number of rows with which --resume continues.
+    """
+    if kept:
+        left = f"the first {kept:,} rows are kept: the same command with --resume continues from there"
     if isinstance(error, KeyboardInterrupt):
-        raise Interrupted(f"stopped; {said}") from error
+        raise Interrupted(f"stopped; {left}") from error
     if isinstance(error, OSError):
-        raise BulkError(f"{error.strerror or error}; {said}") from error
+        raise BulkError(f"{error.strerror or error}; {left}") from error
 
 
 def check_same_job(output: Path, job: JobSettings, former: JobSettings) -> None:

@@ -113,12 +113,14 @@ class Stage:
         journal_of(self.output).unlink(missing_ok=True)
         self.close()
 
-    def discard(self) -> None:
-        """Remove the stage file and its journal."""
-        self._thread.shutdown()
+    def stop(self, *, keep: bool) -> int:
+        """Close the file of a job that does not end; return how many rows are kept, without `keep` none."""
+        self.close()
+        if keep and self.journalled:
+            return self.journalled
         self.path.unlink(missing_ok=True)
         journal_of(self.output).unlink(missing_ok=True)
-        self.close()
+        return 0
 
     def close(self) -> None:
         """Close the file and release the lock."""

@@ -265,12 +265,10 @@ class _Build:
     def _raise_failure(self, error: BaseException) -> None:
         """Keep what --resume can continue from; raise what a stop and a full disk become."""
         self._writer.close(undo=True)
-        said = "nothing was kept"
-        if self._point.rows and not isinstance(error, InputError):
-            said = f"the first {self._point.read:,} rows are kept: the same command with --resume continues from there"
-        else:
+        kept = self._point.read if self._point.rows and not isinstance(error, InputError) else 0
+        if not kept:
             _clear_build(self._output)
-        raise_stopped(error, said)
+        raise_stopped(error, "nothing was kept", kept=kept)
 
 
 def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None:
