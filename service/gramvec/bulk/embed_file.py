@@ -104,7 +104,7 @@ class Options:
 
 
 class EmbeddedBlock(NamedTuple):
-    """Vectors [n, k] of a block, zero for a row without one; `missing` bool[n] says which."""
+    """Vectors [n, k] of a block, zero for a row without one; `missing` bool[n] marks these."""
 
     vectors: NDArray[np.generic]
     missing: NDArray[np.bool_]

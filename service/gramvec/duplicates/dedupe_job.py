@@ -73,7 +73,7 @@ class DedupeJob(InputFile):
     Attributes:
         on: the compared columns; none for the column "text".
         id_column: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
-        by: "letters" compares words, numbers and letters, "meaning" what a model says that texts mean.
+        by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.

@@ -21,7 +21,7 @@ _VALUES = {"i": 1, "v": 5, "x": 10}
 
 # Shorter words are articles, initials and abbreviations; longer ones are clauses of a script without spaces.
 SHORTEST_WORD, LONGEST_WORD = 3, 20
-# Texts in which more words differ are written anew; one word does not tell them apart.
+# Texts in which more words differ are written anew, so they do not differ by a single word.
 MAX_CHANGED_WORDS = 8
 # A misspelt word has one wrong letter in four or fewer.
 LETTERS_AN_EDIT, MAX_EDITS = 4, 3

@@ -12,7 +12,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.progress import NO_PROGRESS, Progress
 
-# Every two of them are compared: of so many, in minutes.
+# All pairs are compared: those of this many texts in minutes.
 MAX_ROWS = 200_000
 # Cosines that are in memory at a time, 64 MiB.
 BLOCK_COSINES = 1 << 24

@@ -27,7 +27,7 @@ SAMPLES = 60
 BAND_SAMPLES = ((0.8, 4), (0.0, 3))
 # Candidates agree in at least this share of the samples, times the threshold.
 MIN_AGREEMENT = 0.6
-# Of rows with the same band, each is compared with so many that follow it.
+# Each row is compared with this many of the next rows in the same band.
 NEIGHBORS = 24
 # Pairs whose samples are compared, and whose scores are taken, together.
 COMPARED_PAIRS, BLOCK_PAIRS = 1 << 17, 1 << 14

@@ -21,8 +21,8 @@ from gramvec.threads import map_in_order
 
 # A phase, how much more of it is done, and how much there is.
 
-# Up to so many texts the result is that of comparing all pairs; of more, likely pairs are compared, and a sample of the
-# texts with all others.
+# Up to this many texts all pairs are compared, in effect; of more, likely pairs, and a sample of the texts with all
+# others.
 EXACT_TEXTS, SAMPLE = 100_000, 200
 MIN_THRESHOLD = 0.3
 # Texts whose features are made together.

@@ -68,7 +68,7 @@ def read_columns(
         progress: shows the reading.
         task: how that is called.
         as_text: makes a text of a value; None for `text_of`.
-        why_bad: says of a text why its row is bad, None if it is not; None accepts all.
+        why_bad: returns the reason why a text makes its row bad, else None; None accepts all.
         name: of the file, for messages; None for its own.
 
     Raises:

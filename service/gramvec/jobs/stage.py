@@ -173,7 +173,7 @@ def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
 
 
 def _restore(output: Path, job: JobSettings, account: Account, size: int) -> int:
-    """Let an account go on where the journal of an output says; return how many bytes of the stage file it covers."""
+    """Continue an account from the journal of an output; return how many bytes of the stage file it covers."""
     path = journal_of(output)
     try:
         with os.fdopen(open_plain(path, os.O_RDONLY), "rb") as file:

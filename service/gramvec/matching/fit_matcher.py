@@ -34,7 +34,7 @@ FEWEST, FEWEST_ROWS = 5, FOLDS
 SEVERAL = 20
 # Chosen by cross-validation on train and valid of abt-buy, amazon-google and wdc-shoes.
 TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
-# What draws the coefficients of a logistic regression to those of the pair model alone is as strong as serves
+# What draws the coefficients of a logistic regression to those of the plain pair model is as strong as serves
 # cross-validation best. With the first one, nothing is learned.
 PULLS = (math.inf, 320.0, 80.0, 20.0, 5.0)
 MARGIN = 2.0
@@ -103,7 +103,7 @@ def learn(
 
     Left rows are dealt to five parts, of which one is held out. The kind of classifier is chosen on the others, by the
     loss of cross-validated probabilities, and what they learn is scored on the held-out part. The returned classifier
-    is fitted on all five; it is the pair model alone unless something learned is better. The result is deterministic.
+    is fitted on all five; it is the plain pair model unless a learned model is better. The result is deterministic.
 
     Args:
         features: float32[p, f], of the labeled pairs.
@@ -133,7 +133,7 @@ def learn(
 def _best(scores: dict[str, PairValues], match: NDArray[np.bool_]) -> str:
     """Return the name of the scores whose loss, the negative log-likelihood of the labels, is least.
 
-    The first is the pair model alone: what is learned has to be better by MARGIN standard errors of the difference.
+    The first is the plain pair model: a learned model has to be better by MARGIN standard errors of the difference.
     """
     losses = {
         name: -np.log(np.clip(np.where(match, probabilities, 1 - probabilities), NEAREST_TO_SURE, 1))
@@ -150,17 +150,17 @@ def _best(scores: dict[str, PairValues], match: NDArray[np.bool_]) -> str:
 
 def check_enough(labels: PairLabels) -> None:
     """Raise InputError unless there are enough labels of both kinds to learn from and to evaluate on."""
-    for match, said in ((True, "match"), (False, "do not match")):
+    for match, verb in ((True, "match"), (False, "do not match")):
         chosen = labels.match == match
         number, rows = int(chosen.sum()), len(np.unique(labels.left[chosen]))
         if number < FEWEST:
             raise InputError(
-                f"only {number} labeled pairs {said}; label at least {FEWEST} that match and {FEWEST} that do not",
+                f"only {number} labeled pairs {verb}; label at least {FEWEST} that match and {FEWEST} that do not",
                 field="labels",
             )
         if rows < FEWEST_ROWS:
             raise InputError(
-                f"the labeled pairs that {said} are of {rows} rows of the left table; label pairs of at least "
+                f"the labeled pairs that {verb} are of {rows} rows of the left table; label pairs of at least "
                 f"{FEWEST_ROWS}",
                 field="labels",
             )
@@ -223,7 +223,7 @@ def _cross_validated(fit: Fit, features: PairFeatures, match: NDArray[np.bool_],
 
 
 def _fit_logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: float) -> LinearClassifier:
-    """Fit a logistic regression by Newton's method. Its coefficients are drawn to those of the pair model alone."""
+    """Fit a logistic regression by Newton's method. Its coefficients are drawn to those of the plain pair model."""
     wide = features.astype(np.float64)
     means, scales = wide.mean(axis=0), wide.std(axis=0)
     scales[scales < 1e-9] = 1.0

@@ -20,7 +20,7 @@ from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
 
 MAX_LABELS = 1_000_000
 MAX_NAMED = 20
-# What --id says where no column has the ids.
+# The value of --id where no column has the ids.
 NO_ID = "none"
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
 # In a file that `gramvec match` wrote, left and right are texts.

@@ -154,16 +154,16 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
         raise InputError(f"{len(values)} values in {quote(by.column)}; a row is filtered by at most {MAX_VALUES}")
     found: list[FilterValue] = []
     for value in values:
-        said = f"{quote(str(value)[:100])} in {quote(by.column)}"
+        shown = f"{quote(str(value)[:100])} in {quote(by.column)}"
         if guessed and by.kind == "number" and is_code(value):
             raise InputError(
-                f"{said} is no plain number, as the first ones are; build with --filter {by.column}:text, or :number"
+                f"{shown} is no plain number, as the first ones are; build with --filter {by.column}:text, or :number"
             )
         try:
             found.append(value_of(by.kind, value))
         except (ValueError, TypeError, OverflowError):
             raise InputError(
-                f"{said} is not a {by.kind} to filter by; mend it, or build with --filter {by.column}:text"
+                f"{shown} is not a {by.kind} to filter by; mend it, or build with --filter {by.column}:text"
             ) from None
     return list(dict.fromkeys(found))
 

@@ -148,7 +148,7 @@ def day_of(value: Any) -> date | None:
 
 
 def moment_of(value: Any) -> datetime:
-    """Return a datetime, a date's first moment, or what an ISO text says; without a zone in UTC. Raises ValueError."""
+    """Return a datetime, a date's first moment, or that of an ISO text; without a zone in UTC. Raises ValueError."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time())
     if isinstance(value, str) and 8 <= len(value) <= 40:
@@ -275,9 +275,9 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
     found: set[ColumnCondition] = set()
     for name, given in where.items():
         if name not in known:
-            said = f"only by {', '.join(map(quote, known))}: name" if known else "name"
+            choice = f"only by {', '.join(map(quote, known))}: name" if known else "name"
             raise InputError(
-                f"the index cannot be narrowed by {quote(str(name))}; {said} columns with --filter when it is built",
+                f"the index cannot be narrowed by {quote(str(name))}; {choice} columns with --filter when it is built",
                 field="where",
             )
         found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])
@@ -372,9 +372,9 @@ def _check_value(by: FilterColumn, value: Any) -> Any:
             raise ValueError
         return value_of(by.kind, value)
     except (ValueError, TypeError, OverflowError):
-        said = value.isoformat() if isinstance(value, date) else text_of(value) if value is not None else "null"
+        shown = value.isoformat() if isinstance(value, date) else text_of(value) if value is not None else "null"
         raise InputError(
-            f"{quote(by.column)} holds {by.kind}s, and {quote(said[:100])} is not one", field="where"
+            f"{quote(by.column)} holds {by.kind}s, and {quote(shown[:100])} is not one", field="where"
         ) from None
 
 

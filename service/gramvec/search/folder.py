@@ -195,7 +195,7 @@ def is_letters(folder: Path) -> bool:
 
 
 def remove_generations(path: Path, *kept: str) -> None:
-    """Delete all generations but these; whoever has one open keeps reading it."""
+    """Delete all generations but these; a process that has one open keeps reading it."""
     for entry in path.iterdir():
         if entry.name not in kept and is_generation(entry):
             shutil.rmtree(entry, ignore_errors=True)

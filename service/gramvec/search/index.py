@@ -295,8 +295,8 @@ def spool_records(records: Any, column: str) -> Iterator[Path]:
 def _line(place: int, given: object, column: str) -> bytes:
     record = {column: str(given)} if isinstance(given, str) else given
     if not isinstance(record, dict):
-        said = str(no_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
-        raise InputError(said, index=place)
+        sentence = str(no_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        raise InputError(sentence, index=place)
     text = value_at(record, column)
     if text is MISSING:
         raise InputError(

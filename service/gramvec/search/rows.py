@@ -59,10 +59,10 @@ def read_removed(path: Path, rows: int, is_there: Callable[[int], bool]) -> Remo
     Args:
         path: the log; without one nothing was removed.
         rows: how many rows were ever used, at most.
-        is_there: says whether a row has a document in that commit.
+        is_there: returns True if a row has a document in that commit.
 
     Raises:
-        InputError: the file cannot be read, or is too large for so many rows.
+        InputError: the file cannot be read, or is too large for the number of rows.
     """
     data = read_file(path, FEWEST_BYTES * rows) if path.exists() else b""
     entries: list[tuple[int, int]] = []

@@ -1,6 +1,6 @@
 """Tantivy's files of an index: which ones its commit names, whether they are whole, and how they are opened.
 
-A kill may leave files that no commit names, half-written ones too. Nobody reads those; the next writer deletes them.
+A kill may leave files that no commit names, half-written ones too. They are never read; the next writer deletes them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def check_letters(path: Path, manifest: IndexManifest) -> Commit:
     """Check the files that the commit of an index names; return it, and take down which ones are as they should be.
 
     Raises:
-        InputError: one of them is missing, no regular file, or not what its checksum says.
+        InputError: one of them is missing, no regular file, or does not have its checksum.
     """
     folder = path / manifest.generation / LETTERS
     try:
@@ -255,9 +255,9 @@ def _check_regular(path: Path, file: Path) -> os.stat_result:
 def _check_sums(path: Path, folder: Path, names: tuple[str, ...]) -> None:
     """Check files that have changed since they were found to hold what their checksums say.
 
-    Files of gigabytes are read once, and not whenever an index is opened. As in git's index, a file is the one that was
-    read if its size, inode and times are: nobody sets the time of a file's last change, so a copy is read again. A file
-    that has only just changed may change once more at what its file system takes for the same time.
+    Files of gigabytes are read once, and not whenever an index is opened. As in git's index, a file is unchanged if its
+    size, inode and times are: no program sets the time of a file's last change, so a copy is read again. A file that
+    has only just changed may change once more at what its file system takes for the same time.
     """
     checked, settled = folder.parent / CHECKED, time.time_ns() - SETTLED_NS
     try:

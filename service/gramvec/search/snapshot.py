@@ -50,7 +50,7 @@ Only = Literal["letters", "meaning"]
 
 # Rows that either side proposes (benchmarks/search.py).
 CANDIDATES = 100
-# Above so many rows signs say which ones are compared: at least these, and this many for each one that is wanted.
+# Above this many rows signs select which are compared: at least these, and this many for each wanted row.
 COMPARED_ROWS, SIGN_CANDIDATES, SIGN_CANDIDATES_EACH = 1 << 15, 2_048, 8
 # The most common n-grams are not searched for, if they have less than this share of a query's weight and are in more
 # documents than this (benchmarks/search.py has what it costs where no document is too few).
@@ -61,9 +61,9 @@ ROUNDING = 1e-4
 KEPT_CONDITIONS = 8
 # For so long an index is opened again that another process has just changed.
 RETRY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
-# Of a query that leaves texts out meaning proposes so many times as many rows.
+# For a query that leaves texts out, meaning proposes this many times as many rows.
 NEAREST_TIMES = 10
-# Documents that letters propose are looked through for phrases, so many times as many each time, up to this number.
+# Documents that letters propose are looked through for phrases, this many times as many each time, up to this number.
 LOOKED_TIMES, MAX_LOOKED_THROUGH = 4, 10_000
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16

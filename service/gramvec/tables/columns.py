@@ -1,7 +1,7 @@
 """Rows of a table, one after another, with their columns by name.
 
 A column is named by the header of CSV, TSV and Parquet, or by a member of JSON lines. A file of tab-separated lines may
-have no header where the caller says which columns come in which order.
+have no header where the caller gives the columns in their order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files as other programs save them, read as UTF-8 with line feeds: UTF-16, and lines that end with CR alone."""
+"""Files as other programs save them, read as UTF-8 with line feeds: UTF-16, and lines that end with only a CR."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ UTF_8 = "utf-8"
 # The longest line, so that memory is bounded for a file without any line feed.
 MAX_LINE_BYTES = 16 << 20
 SKIP_BYTES = 1 << 20
-# How far a file is looked at to tell what it is.
+# Bytes of a file that are read to detect its format.
 HEAD_BYTES = 1 << 16
 ALIASES: dict[str, Form] = {"ndjson": "jsonl", "pq": "parquet", "text": "txt", "tab": "tsv", "": "txt"}
 _DELIMITERS = {"tab": "\t", "\\t": "\t"}
@@ -98,7 +98,7 @@ def codec_name(encoding: str) -> str:
 def form_of(path: Path, option: str = "--input-format") -> Form:
     """Return the form that a file's ending names, also before .gz or .zst; "txt" without an ending.
 
-    Raises InputError, which names the option that says the form, for an ending that no reader has.
+    Raises InputError, which names the option that gives the form, for an ending that no reader has.
     """
     name = path.name.lower()
     for ending in COMPRESSED:
@@ -152,8 +152,8 @@ class Source:
             encoding = UTF_8
         elif head.startswith(UTF_16_MARKS) and encoding not in UTF_16:
             encoding = "utf-16"
-        elif encoding not in UTF_16 and (said := what_it_is(head)) is not None:
-            raise InputError(f"{self.name}: {said}")
+        elif encoding not in UTF_16 and (found_format := what_it_is(head)) is not None:
+            raise InputError(f"{self.name}: {found_format}")
         if encoding in UTF_16:
             self._translate(from_utf_16(encoding, self.name))
             encoding, head = UTF_8, self.peek()
@@ -182,7 +182,7 @@ class Source:
         return self._raw.tell() if self.is_file else 0
 
     def peek(self) -> bytes:
-        """Return bytes that are read next, of an unread file its first 64 KiB; b"" where the stream cannot tell."""
+        """Return bytes that are read next, of an unread file its first 64 KiB; b"" if the stream cannot look ahead."""
         stream: Any = self.stream
         if self.can_seek and self.path != STDIN:
             head: bytes = self._raw.read(HEAD_BYTES)

@@ -24,7 +24,7 @@ _STEPS[list(b"]}")] = -1
 
 
 class TooLarge(ValueError):
-    """A JSON text is over the bounds; the message says which."""
+    """A JSON text is over the bounds; the message names the bound."""
 
 
 def parse(data: bytes) -> Any:

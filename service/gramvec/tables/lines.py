@@ -36,9 +36,9 @@ def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> 
         found = line[error.start : error.start + 1].decode(_LATIN)
     except UnicodeDecodeError:
         return f"{why}; give its --encoding, or convert the file"
-    # A sign such as a euro's stands alone; in other encodings bytes over 127 come in rows.
-    alone = all(byte < 128 for byte in line[max(error.start - 1, 0) : error.start] + line[error.start + 1 :][:1])
-    if not (found.isalpha() or (found.isprintable() and alone)):
+    # A sign such as a euro's stands by itself; in other encodings bytes over 127 come in rows.
+    single = all(byte < 128 for byte in line[max(error.start - 1, 0) : error.start] + line[error.start + 1 :][:1])
+    if not (found.isalpha() or (found.isprintable() and single)):
         return f"{why}; give its --encoding, or convert the file"
     return f"{why}; it looks like Latin-1 ({text.strip()[:24]!r}): give --encoding {_LATIN}, or convert the file"
 

@@ -35,7 +35,7 @@ def form_to_write(
     Args:
         output: the file; None or - is standard output.
         forms: what the command writes.
-        given: what the option says.
+        given: the value of the option.
         default: of standard output, pipes and devices; None for the first of `forms`.
         option: what names the form, for messages; "" where nothing does.
 

@@ -39,7 +39,7 @@ def mark(file: BinaryIO, job: str = "", rows: int = 0) -> None:
 
 
 def mark_of(path: Path) -> Mark | None:
-    """Return the mark of a file that gramvec wrote and nobody changed since, else None."""
+    """Return the mark of a file that gramvec wrote and that is unchanged since, else None."""
     try:
         value = os.getxattr(path, ATTRIBUTE)
         status = path.stat()

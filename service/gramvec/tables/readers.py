@@ -15,7 +15,7 @@ from gramvec.tables.lines import LINE_ENDS, TOO_LONG, JsonFileReader, JsonReader
 MAX_HEADER_BYTES = 1 << 20
 MAX_FIELDS = 1_000_000  # of one row of CSV, so that few bytes do not become many objects
 DELIMITERS = ",;\t|"
-OLD_MAC = "a line ends with a carriage return alone, as of old Mac files; convert the file, e.g. with tr '\\r' '\\n'"
+OLD_MAC = "a line ends with only a carriage return, as in old Mac files; convert the file, e.g. with tr '\\r' '\\n'"
 DELIMITED = ", or say what separates them with --delimiter"
 _SAYS_DELIMITER = re.compile(r'"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE).fullmatch
 
@@ -67,8 +67,8 @@ class CsvReader(LineReader):
         self._lines = Lines(self.source.stream)
         self._begin()
         try:
-            first, said = self._first()
-            self.delimiter = self.format.delimiter or said or (self._recognize(first) if first else ",")
+            first, stated = self._first()
+            self.delimiter = self.format.delimiter or stated or (self._recognize(first) if first else ",")
             lines = chain(() if first is None else (first,), iter(self._decode, None))  # goes on after an error
             self._csv = csv.reader(lines, delimiter=self.delimiter, **self._dialect(first))
             names = next(self._csv, [])
@@ -83,13 +83,13 @@ class CsvReader(LineReader):
 
     def _first(self) -> tuple[str | None, str | None]:
         """Return the first line with something in it, and the delimiter that a line such as "sep=;" before it names."""
-        first, said = self._decode(), None
+        first, stated = self._decode(), None
         found = _SAYS_DELIMITER(first) if first else None
         if found:
-            first, said = self._decode(), found[1]
+            first, stated = self._decode(), found[1]
         while first is not None and self._wrong is None and not first.strip():
             first = self._decode()
-        return first, said
+        return first, stated
 
     def _dialect(self, header: str | None) -> dict[str, Any]:
         """Return how quotes are read."""

@@ -104,13 +104,13 @@ class SheetReader(JsonReader):
             self._columns.check(self.column, self.source.name)
 
     def _finish(self) -> None:
-        """Wait for the process, and raise InputError with what it said where it failed."""
+        """Wait for the process, and raise InputError with its message where it failed."""
         if self._process is None or self._process.wait() == 0:
             return
         self._said.seek(0)
-        said = self._said.read(MAX_SAID_BYTES).decode("utf-8", "replace").strip().splitlines() or [""]
-        failed = self._process.returncode == 1 and said[-1].startswith("gramvec: ")
-        raise InputError(f"{self.source.name}: {said[-1].removeprefix('gramvec: ') if failed else TOO_MUCH}")
+        message = self._said.read(MAX_SAID_BYTES).decode("utf-8", "replace").strip().splitlines() or [""]
+        failed = self._process.returncode == 1 and message[-1].startswith("gramvec: ")
+        raise InputError(f"{self.source.name}: {message[-1].removeprefix('gramvec: ') if failed else TOO_MUCH}")
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -3,7 +3,7 @@
 `whole` is for files that are written at once, by way of .OUTPUT.new; `output_file` also takes pipes and devices. Jobs
 that can be resumed have gramvec.jobs.stage.
 
-A link, a folder or a special file in a stage file's place is refused: somebody else may have put it there.
+A link, a folder or a special file in a stage file's place is refused: another user may have put it there.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = (), overw
 
 
 def _model_or_index(folder: Path) -> str:
-    """Return "a model" or "an index" where a folder's manifest says that it is one, else ""."""
+    """Return "a model" or "an index" where a folder has the manifest of one, else ""."""
     with suppress(OSError), (folder / "manifest.json").open("rb") as file:
         manifest = file.read(MAX_MANIFEST_BYTES)
         return "a model" if b'"gramvec-bundle"' in manifest else "an index" if b'"generation"' in manifest else ""

@@ -46,7 +46,7 @@ class Writes(ABC):
 
     @abstractmethod
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
-        """Return the bytes of a block with its vectors [n, k]; `missing` bool[n] says which rows have none."""
+        """Return the bytes of a block with its vectors [n, k]; `missing` bool[n] marks rows without a vector."""
 
     def finish(self, stage: BinaryIO, out: BinaryIO, rows: int) -> None:  # noqa: B027 - few forms have to
         """Complete the output of `rows` rows; `out` is the stage file itself if in_place."""

@@ -28,7 +28,7 @@ from gramvec.tables.inputs import UTF_8
 from gramvec.tables.outputs import TABLE_FORMS
 
 
-class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in later clicks alone
+class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in later versions of click only
     """A score from 0 to 1 for all labels, or LABEL=SCORE for one."""
 
     name = "[LABEL=]SCORE"
@@ -116,8 +116,8 @@ def fit(**options: Any) -> None:
 def predict(**options: Any) -> None:
     """Give each text of INPUT the best label of HEAD, in the columns label, score and known beside INPUT's.
 
-    INPUT is any file that `gramvec embed` reads, or stdin. The third column says whether the score reaches the
-    threshold; where it does not, the text may have none of the labels.
+    INPUT is any file that `gramvec embed` reads, or stdin. The third column shows whether the score reaches the
+    threshold; where it does not, the text may have no such label.
 
     \b
     Examples:

@@ -68,7 +68,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--id", "id_column", metavar="COLUMN",
               help='Column of the ids; none: the lines\' numbers. ["id" if there is one, else the number]')  # fmt: skip
 @click.option("--by", type=click.Choice(BYS), default="letters", show_default=True,
-              help="Compare words, numbers and letters, or what a model says that texts mean.")  # fmt: skip
+              help="Compare words, numbers and letters, or meanings by a model.")  # fmt: skip
 @click.option("-m", "--model", help=f"Model of --by meaning.  [{DEFAULT_MODEL}]")
 @device_option
 @click.option("--threshold", type=click.FloatRange(0, 1),

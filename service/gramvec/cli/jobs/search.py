@@ -199,7 +199,7 @@ def search(**options: Any) -> None:
     """  # noqa: D301 - click takes the character, not its escape
     form = options.pop("form")
     if options["output"] is not None and form is not None:
-        raise click.UsageError("--format is of standard output; the ending of --output says its form")
+        raise click.UsageError("--format is of standard output; the ending of --output selects its form")
     job = make_job(SearchJob, **options)
     with closing(TerminalWatch()) as watch:
         if job.output is not None:
