@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from gramvec.cli.jobs.dedupe import dedupe
 from gramvec.cli.jobs.embed import embed
 from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.pairs import pairs_command
+from gramvec.cli.jobs.run import write_command
 from gramvec.cli.jobs.search import add, build, rebuild, remove, search
 from gramvec.duplicates.dedupe_job import DedupeJob
 from gramvec.errors import InputError
@@ -74,3 +76,21 @@ def test_options_that_contradict_each_other_name_one() -> None:
     with pytest.raises(OptionError, match="--all .*--top") as error:
         MatchJob(left="a.csv", right="b.csv", every=True, top=2)
     assert error.value.field == "every"
+
+
+def test_the_command_line_of_a_job_makes_the_same_job(tmp_path: Path) -> None:
+    for name in ("a b.csv", "c.csv"):
+        (tmp_path / name).touch()
+    left, right = str(tmp_path / "a b.csv"), str(tmp_path / "c.csv")
+    job = MatchJob(
+        left=left, right=right, on=["a=b:2", "c:d:1"], id_column="none", every=True, threshold=0.5, threads=2,
+        labels=[left, right], columns="all", output="found.csv", encoding="cp1252",
+    )  # fmt: skip
+    line = write_command("match", match_command, job)
+    assert line.startswith(f"gramvec match '{left}' {right} --on a=b:2 --on c:d:1 -o found.csv --all --threshold 0.5")
+    with match_command.make_context("match", shlex.split(line)[2:]) as context:
+        assert MatchJob(**context.params) == job
+    head = FitJob(labeled=left, output="a.head", several=False, on_error="skip")
+    assert write_command("classify fit", fit, head) == (
+        f"gramvec classify fit '{left}' -o a.head --one-label --on-error skip"
+    )

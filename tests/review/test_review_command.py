@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -23,7 +24,10 @@ from test_app import until
 from browser_support import chromium
 from errors_support import refused
 from gramvec.errors import InputError
+from gramvec.jobs.file_job import OptionError
+from gramvec.jobs.watch import JobWatch
 from gramvec.matching.fields import Field
+from gramvec.review.jobs import PairReviewJob
 from gramvec.review.pairs_job import PairReview, PairTables
 
 for _module in ("sklearn", "sparse_dot_topn"):
@@ -214,6 +218,38 @@ def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder:
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert rows_of(folder / "left.csv")[0] == ["id", "name"]
+
+
+class AddressWatch(JobWatch):
+    """Watcher that waits for the address of the page."""
+
+    def __init__(self) -> None:
+        self.address: queue.Queue[str] = queue.Queue()
+
+    def report(self, message: str) -> None:
+        """Keep the address."""
+        self.address.put(re.findall(r"http://\S+", message)[0])
+
+
+def test_a_python_program_runs_a_review(folder: Path) -> None:
+    job = PairReviewJob(
+        left=folder / "left.csv", right=folder / "right.csv", on="name", labels=folder / "labels.csv",
+        output=folder / "found.csv", save_matcher=folder / "matcher.json",
+    )  # fmt: skip
+    watch, results = AddressWatch(), []
+    thread = threading.Thread(target=lambda: results.append(job.run(watch)))
+    thread.start()
+    address = watch.address.get(timeout=30)
+    finished = httpx.post(f"{address}finish", json={}, timeout=30).json()["finished"]
+    thread.join(30)
+    assert results == [finished]
+    assert finished[0].startswith("0 answers are in ")
+    assert finished[-1] == f"{folder / 'found.csv'} has the matches."
+    assert len(rows_of(folder / "found.csv")) > 80
+    for options, field in (({"output": "-"}, "output"), ({"on": ["name", "name"]}, "on")):
+        with pytest.raises(OptionError) as error:
+            PairReviewJob(left="left.csv", right="right.csv", **options)
+        assert error.value.field == field
 
 
 def job_of(

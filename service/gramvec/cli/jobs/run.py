@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,31 @@ def show_job() -> Iterator[TerminalWatch]:
         sys.exit(STOPPED)
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def write_command(name: str, command: click.Command, job: FileJob) -> str:
+    """Return the command line that runs a job: the options that differ from the command's defaults.
+
+    Args:
+        name: of the command, as it stands behind `gramvec`.
+        command: whose options are fields of the job.
+        job: the job.
+    """
+    words = ["gramvec", *name.split()]
+    for option in command.params:
+        field = str(option.name)
+        value = getattr(job, field, None)
+        if isinstance(option, click.Argument):
+            words.append(str(value))
+        elif value not in (None, (), type(job).model_fields[field].default):
+            # Files are written as -o, all other options by their long names.
+            flag = "-o" if field == "output" else option.opts[-1]
+            if isinstance(value, bool):
+                words.append(flag if value else option.secondary_opts[-1])
+            else:
+                for word in value if option.multiple else [value]:
+                    words += [flag, str(word)]
+    return shlex.join(words)
 
 
 def command_line() -> str:

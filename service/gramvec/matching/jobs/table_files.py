@@ -25,6 +25,11 @@ class ComparedColumn(NamedTuple):
     right: str
     weight: float = 1.0
 
+    def __str__(self) -> str:
+        """Return the column as `parse_column` reads it."""
+        name = self.left if self.left == self.right else f"{self.left}={self.right}"
+        return f"{name}:{self.weight:g}" if ":" in name or self.weight != 1 else name
+
 
 class ReadTables(NamedTuple):
     """Rows of both tables.

@@ -1,1 +1,0 @@
-"""The command `gramvec review`: pairs of rows, and labels of texts."""
