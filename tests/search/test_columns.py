@@ -210,7 +210,7 @@ def test_a_code_in_a_column_of_numbers_stops_the_build(tmp_path: Path, small: gr
     "value", [2**53 + 1, "9007199254740993", "9007199254740993.0", 1e300, "1e400", math.inf, "nan"]
 )
 def test_numbers_that_have_equal_neighbors_are_refused(index: gramvec.Index, value: Any) -> None:
-    with refused(InputError, "price", "numbers"):
+    with refused(InputError, "price", "number"):
         index.search("x", where={"price": value})
     with pytest.raises(ValueError, match=r"^$"):
         value_of("number", value)

@@ -292,7 +292,7 @@ def check_target(folder: Path, *, overwrite: bool) -> None:
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if other := _other_file(folder):
-        raise InputError(f"{folder}: holds {other}, which a model would take the place of; choose another folder")
+        raise InputError(f"{folder}: holds {other}, which is not of a model and would be lost; choose another folder")
     if not overwrite:
         raise InputError(f"{folder}: holds a model already; choose another folder or pass --overwrite")
 

@@ -59,6 +59,7 @@ def read_table(
     form: Form | FileFormat,
     columns: Sequence[str],
     id_column: str | None,
+    block: str | None = None,
     *,
     on_error: OnError = "stop",
     progress: Progress = NO_PROGRESS,
@@ -71,6 +72,7 @@ def read_table(
         columns: the columns to be compared.
         id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
             the numbers whatever there is.
+        block: another column to be read, whose values say which rows are compared.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.
 
@@ -78,12 +80,13 @@ def read_table(
         InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
             twice, a file without rows, and too many of them.
     """
-    names = list(dict.fromkeys(columns))
+    options = dict.fromkeys([block] if block else [], "--block") | dict.fromkeys(columns, "--on")
+    names = list(options)
     numbered = id_column == NO_ID
     if numbered:
         id_column = None
     wanted = [*names, id_column] if id_column else names
-    options = dict.fromkeys(names, "--on") | ({id_column: "--id"} if id_column else {})
+    options |= {id_column: "--id"} if id_column else {}
     optional = [] if id_column or numbered else ["id"]
     found = read_columns(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,

@@ -117,7 +117,7 @@ def remove_from_index(path: Path, ids: Collection[str]) -> int:
             if absent:
                 named = ", ".join(map(quote, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
                 counts = f"{len(absent):,} of {len(wanted):,} ids"
-                raise InputError(f"{path}: has no {named} ({counts}); nothing was removed")
+                raise InputError(f"{path}: has no row with the id {named} ({counts}); nothing was removed")
             if len(wanted) == writer.documents:
                 raise InputError(f"{path}: no row would be left; delete the folder instead")
             writer.remove(wanted)

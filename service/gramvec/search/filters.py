@@ -373,9 +373,7 @@ def _check_value(by: FilterColumn, value: Any) -> Any:
         return value_of(by.kind, value)
     except (ValueError, TypeError, OverflowError):
         shown = value.isoformat() if isinstance(value, date) else text_of(value) if value is not None else "null"
-        raise InputError(
-            f"{quote(by.column)} holds {by.kind}s, and {quote(shown[:100])} is not one", field="where"
-        ) from None
+        raise InputError(f"{quote(by.column)}: must be a {by.kind}, got {quote(shown[:100])}", field="where") from None
 
 
 def query_of(tantivy: Any, schema: Any, fields: Mapping[FilterColumn, str], conditions: Conditions) -> Any:

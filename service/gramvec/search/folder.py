@@ -148,7 +148,7 @@ def make_folder(output: Path) -> bool:
             reads.
     """
     if output.is_file() or output.is_symlink():
-        raise InputError(f"{output}: is a file, and an index is a folder; choose another --output (0.1 had files)")
+        raise InputError(f"{output}: is a file, and an index is a folder; choose another --output")
     try:
         if not output.is_dir():
             output.mkdir()

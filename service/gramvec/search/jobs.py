@@ -219,8 +219,10 @@ class SearchJob(FileJob):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if bool(self.queries) == (self.file is not None):
-            raise OptionError("no query, or both kinds; give queries, or a file of them with --file", field="queries")
+        if self.queries and self.file is not None:
+            raise OptionError("queries and --file are both given; leave one of them out", field="queries")
+        if not self.queries and self.file is None:
+            raise OptionError("no query is given; write one, or name a file of queries with --file", field="queries")
         if self.file is not None and self.file.suffix.lower().removeprefix(".") in FORMS[1:]:
             raise InputError(
                 f"{self.file}: is a table, and --file has a query a line; save its column of queries as .txt"

@@ -338,7 +338,7 @@ class Settings(BaseModel):
     def _tls_is_whole(self) -> Settings:
         for name in ("tls_key", "tls_key_password_file", "tls_client_ca"):
             if getattr(self, name) is not None and self.tls_certificate is None:
-                raise ValueError(f"{name}: is for HTTPS, which wants a certificate: set tls_certificate, too")
+                raise ValueError(f"{name}: HTTPS needs a certificate, too; set tls_certificate")
         return self
 
     @model_validator(mode="after")

@@ -97,7 +97,7 @@ class TableFiles(FileJob):
         self.formats()
         if self.left == self.right == STDIN:
             raise OptionError(
-                "- is standard input, which can be one of the tables; give a file for the other", field="right"
+                "LEFT and RIGHT cannot both be standard input (-); give a file for one of them", field="right"
             )
         return self
 
@@ -111,8 +111,7 @@ class TableFiles(FileJob):
         names = [column.left for column in columns], [column.right for column in columns]
         paths, forms = (self.left, self.right), self.formats()
         for path, form, compared, key, id_column in zip(paths, forms, names, block, ids, strict=True):
-            wanted = [*compared, key] if key else compared
-            tables.append(read_table(path, form, wanted, id_column, on_error=self.on_error, progress=watch))
+            tables.append(read_table(path, form, compared, id_column, key, on_error=self.on_error, progress=watch))
         left, right = tables
         return ReadTables(
             left,
