@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import gramvec
+from conftest import KeptProgress
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec_training.config import Distillation, parse_config
@@ -159,11 +160,11 @@ def test_a_teachers_vectors_are_computed_once_and_resumed(
     monkeypatch.setattr("gramvec_training.teachers.BLOCK_TEXTS", 3)
     texts = ["a b", "c", "d e f", "g h", "i j a b c", "a"]
     teacher = TransformerTeacher(model, tmp_path / "cache")
-    done: list[int] = []
-    vectors = teacher.vectors(texts[:4], progress=done.append)
+    progress = KeptProgress()
+    vectors = teacher.vectors(texts[:4], progress=progress)
     assert vectors.shape == (4, 8)
     assert vectors.dtype == np.float16
-    assert sum(done) == 4
+    assert progress.tasks == [("teacher", 4)] and sum(progress.steps) == 4
     np.testing.assert_allclose(np.linalg.norm(vectors.astype(np.float32), axis=1), 1, atol=2e-3)
     blocks = {path: path.stat().st_mtime_ns for path in teacher.folder.glob("*.npz")}
     assert len(blocks) == 2

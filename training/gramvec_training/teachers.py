@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -17,6 +17,7 @@ from torch.nn import functional
 
 import gramvec
 from gramvec.errors import BundleError, InputError
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.shared import Floats, Halves, write_atomically
 
 FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
@@ -78,15 +79,16 @@ class BundleTeacher:
         self._embedder = gramvec.load(model, device="cpu")
         self.digest = self._embedder.digest
 
-    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
-        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; call `progress` with the
-        number done.
+    def vectors(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> Halves:
+        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; `progress` shows the task
+        "teacher".
         """
         vectors = np.empty((len(texts), self._embedder.dimension), np.float16)
+        progress.start("teacher", len(texts), "texts")
         for start in range(0, len(texts), BUNDLE_BLOCK_TEXTS):
             block = texts[start : start + BUNDLE_BLOCK_TEXTS]
             vectors[start : start + len(block)] = self._embedder.embed(block, truncate=True)
-            progress(len(block))
+            progress.advance(len(block))
         return vectors
 
 
@@ -123,8 +125,8 @@ class TransformerTeacher:
         self._threads = threads
         self._encoder: Any = None
 
-    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> Halves:
-        """Return unit vectors float16[n, d] in the order of the texts; call `progress` with the number done.
+    def vectors(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> Halves:
+        """Return unit vectors float16[n, d] in the order of the texts; `progress` shows the task "teacher".
 
         Raises:
             InputError: Sentence-transformers is not installed and a text is not in the cache.
@@ -132,7 +134,7 @@ class TransformerTeacher:
         wanted = keys_of(texts)
         keys, vectors = self._read()
         missing = np.flatnonzero(~np.isin(wanted[:, 0], keys[:, 0])).tolist()
-        progress(len(texts) - len(missing))
+        progress.start("teacher", len(texts), "texts", len(texts) - len(missing))
         if len(missing):
             self.compute([texts[i] for i in missing], progress=progress)
             keys, vectors = self._read()
@@ -142,7 +144,7 @@ class TransformerTeacher:
             raise InputError(f"{self.folder}: the cache is damaged; remove it and run again")
         return vectors[found]
 
-    def compute(self, texts: Sequence[str], *, progress: Callable[[int], object] = lambda done: None) -> None:
+    def compute(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> None:
         """Add the vectors of these texts to the cache, block by block."""
         for start in range(0, len(texts), BLOCK_TEXTS):
             block = sorted(texts[start : start + BLOCK_TEXTS], key=len)
@@ -151,7 +153,7 @@ class TransformerTeacher:
             if not path.is_file():
                 vectors = self._encode(block)
                 write_atomically(path, lambda handle, k=keys, v=vectors: np.savez(handle, keys=k, vectors=v))  # type: ignore[misc]
-            progress(len(block))
+            progress.advance(len(block))
 
     def _read(self) -> tuple[TextKeys, Halves]:
         keys: list[TextKeys] = [np.zeros((0, 2), np.uint64)]
@@ -256,9 +258,9 @@ class Teacher(Protocol):
     @property
     def precision(self) -> str: ...  # noqa: D102
 
-    def vectors(self, texts: Sequence[str], *, progress: Callable[[int], object] = ...) -> npt.NDArray[np.float16]:
-        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; call `progress` with the
-        number done.
+    def vectors(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> npt.NDArray[np.float16]:
+        """Return vectors float16[n, d], of length 1 or zero, in the order of the texts; `progress` shows the task
+        "teacher".
         """
         ...
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -13,7 +14,7 @@ import click
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line
 from gramvec.errors import InputError
-from gramvec.jobs.bars import TerminalWatch, progress_bar
+from gramvec.jobs.bars import TerminalWatch
 from gramvec.jobs.watch import JobClock
 from gramvec.report import write_report
 from gramvec.tables.staging import check_place
@@ -148,25 +149,15 @@ def score_all(
     from gramvec_training.evaluate.tasks import score_families, score_similarity
 
     models = {label: wrap_scored(model) for label, model in zip(reports, scored, strict=True)}
-    rounds = (len(models) + len(peers)) * len(families) + len(peers) * bool(sets)
-    with progress_bar("evaluate", rounds, " sets") as bar:
-
-        def at(place: str) -> None:
-            bar.set_description(place)
-            bar.update()
-
+    with closing(TerminalWatch()) as watch:
         for label, model in peers.items():
-            if sets:
-                at(f"{label}: similarity")
+            watch.start(f"{label}: similarity", len(sets), "sets")
             reports[label] = {"name": label, "device": "cpu", **score_similarity(sets, model, typos)}
+            watch.advance(len(sets))
         for label, model in {**models, **peers}.items():
             if families:
-                reports[label]["families"] = score_families(
-                    families,
-                    model,
-                    typos,
-                    progress=lambda place, label=label: at(f"{label}: {place}"),  # type: ignore[misc]
-                )
+                watch.start(label, len(families), "sets")
+                reports[label]["families"] = score_families(families, model, typos, progress=watch)
 
 
 def _columns(value: str) -> tuple[str, tuple[str, ...]]:

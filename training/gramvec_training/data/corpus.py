@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Int32s
 from gramvec_training.readers.lines import read_lines, read_texts
 from gramvec_training.sections import TextSource
@@ -65,9 +66,10 @@ class Corpus:
     @classmethod
     def of(
         cls, texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096,
-        progress: Callable[[int], object] = lambda done: None,
+        progress: Progress = NO_PROGRESS,
     ) -> Corpus:  # fmt: skip
-        """Featurize `texts` for a table of `rows` rows; call `progress` with the number of texts after each chunk."""
+        """Featurize `texts` for a table of `rows` rows; `progress` shows the task "features"."""
+        progress.start("features", len(texts), "texts")
         ids: list[Int32s] = []
         lengths: list[Ints] = []
         for start in range(0, len(texts), chunk):
@@ -75,7 +77,7 @@ class Corpus:
             features = featurize(part)
             ids.append(features.ids)
             lengths.append(np.diff(features.offsets))
-            progress(len(part))
+            progress.advance(len(part))
         offsets = np.zeros(len(texts) + 1, dtype=np.int64)
         if texts:
             np.cumsum(np.concatenate(lengths), out=offsets[1:])

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.data.sampling import HeldOut
 from gramvec_training.evaluate.backend import ModelForTexts, Typos
 from gramvec_training.evaluate.classification import ClassificationSet, learn_classes
@@ -67,18 +68,18 @@ def score_families(
     model: ModelForTexts,
     typos: Typos | None = None,
     *,
-    progress: Callable[[str], object] = lambda at: None,
+    progress: Progress = NO_PROGRESS,
 ) -> TaskReport:
     """Return task -> set -> scores, in percent except thresholds.
 
     `typos` of a set: percentage -> the scores with that share of words misspelt in the left table, the queries, or the
-    scored texts; the other side is spelt as it was. `progress` is called with each set before it is
+    scored texts; the other side is spelt as it was. `progress` advances by each set, which is named before it is
     scored.
     """
     typos = typos or Typos()
     report: TaskReport = {}
     for task in _list_tasks(families):
-        progress(f"{task.family}/{task.name}")
+        progress.advance(1, f"{task.family}/{task.name}")
         score = task.open(model)
         found = score(task.texts)
         if task.texts and typos.percentages:

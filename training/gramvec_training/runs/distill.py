@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.bars import progress_bar
+from gramvec.jobs.bars import TerminalWatch
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell
@@ -48,8 +48,8 @@ class DistillationPlan(Plan):
         self._teacher = open_teacher(
             settings.teacher, options.cache, device=choose_device(options.device), threads=options.threads
         )
-        with _show_progress("teacher", len(texts)) as bar:
-            self._vectors = self._teacher.vectors(texts, progress=bar.update)
+        with closing(TerminalWatch()) as watch:
+            self._vectors = self._teacher.vectors(texts, progress=watch)
         if self._vectors.shape[1] < config.model.dimension:
             raise InputError(
                 f"the teacher has {self._vectors.shape[1]} dimensions; a student has at most as many, not "
@@ -75,8 +75,8 @@ class DistillationPlan(Plan):
             alike = find_spelt_alike(words, settings.spelling.near)
             self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
             every += [*words, *make_copies(words, settings.spelling.copies, rng, known=known)]
-        with _show_progress("features", len(every)) as bar:
-            self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=bar.update)
+        with closing(TerminalWatch()) as watch:
+            self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=watch)
         self._rows = np.concatenate([np.arange(len(texts)), copied])
         self._sizes = len(texts), len(copies)
         self.texts = texts[:PARITY_TEXTS]
@@ -134,7 +134,3 @@ def _read_words(settings: Spelling, data: Path) -> list[str]:
             "name a file of more"
         )
     return words
-
-
-def _show_progress(title: str, total: int) -> tqdm[Any]:
-    return progress_bar(title, total, " texts")

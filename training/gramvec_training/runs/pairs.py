@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.bars import progress_bar
+from gramvec.jobs.bars import TerminalWatch
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     HeldOut,
@@ -77,8 +78,8 @@ class PairPlan(Plan):
         spec = spec_of(config)
         self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        with progress_bar("features", len(texts), " texts") as bar:
-            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
+        with closing(TerminalWatch()) as watch:
+            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
         counts = self._corpus.counts
         self._sources = [
             _make_source(data_set, groups, numbers, counts)
@@ -204,8 +205,8 @@ class LabelPlan(Plan):
         self._labels = len(split.names)
         self.vocabulary = begin_vocabulary(config, self.started, texts, spec, begun.data)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        with progress_bar("features", len(texts), " texts") as bar:
-            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=bar.update)
+        with closing(TerminalWatch()) as watch:
+            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
         self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
         self._source = _make_label_groups(data_set, split.train, self._labels, self._corpus)
