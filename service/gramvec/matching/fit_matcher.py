@@ -155,7 +155,7 @@ def check_enough(labels: PairLabels) -> None:
         number, rows = int(chosen.sum()), len(np.unique(labels.left[chosen]))
         if number < FEWEST:
             raise InputError(
-                f"only {number} labeled pairs {verb}; label at least {FEWEST} that match and {FEWEST} that do not",
+                f"too few labeled pairs {verb} ({number}); label at least {FEWEST} that match and {FEWEST} that do not",
                 field="labels",
             )
         if rows < FEWEST_ROWS:
