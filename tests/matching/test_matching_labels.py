@@ -27,7 +27,7 @@ from gramvec.matching.api import Matcher
 from gramvec.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
 from gramvec.matching.fields import Field
 from gramvec.matching.inputs import labels_of, read_labels
-from gramvec.matching.matcher import PairLabels, hold_labels, uncertain
+from gramvec.matching.matcher import PairLabels, hold_labels, list_uncertain
 from gramvec.matching.matcher_file import load_matcher
 from gramvec.matching.nearest import Matches
 
@@ -196,9 +196,9 @@ def test_a_pair_competes_with_the_nearest_others_of_its_rows() -> None:
 def test_uncertain_pairs_are_near_the_threshold_and_new() -> None:
     scored = Matches(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), np.array([0.9, 0.4, 0.55, 0.1], np.float32))
     known = PairLabels(np.array([1]), np.array([1]), np.array([True]))
-    found = uncertain(scored, 0.5, known, 2)
+    found = list_uncertain(scored, 0.5, known, 2)
     assert list(zip(found.left.tolist(), found.right.tolist(), strict=True)) == [(0, 1), (0, 0)]
-    spread = uncertain(scored, None, None, 2)
+    spread = list_uncertain(scored, None, None, 2)
     assert list(zip(spread.left.tolist(), spread.right.tolist(), strict=True)) == [(0, 0), (2, 0)]
 
 

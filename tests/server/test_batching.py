@@ -214,10 +214,10 @@ def test_a_withdrawn_request_never_reaches_the_model(model: WatchedModel) -> Non
     async def work(batcher: Batcher) -> None:
         long = batcher.submit([HELD])
         await in_thread(model.holding)
-        gone, has_not_gone = batcher.submit(["gone", "gone too"]), batcher.submit(["stays"])
+        gone, never_gone = batcher.submit(["gone", "gone too"]), batcher.submit(["stays"])
         gone.cancel()
         model.gate.set()
-        await asyncio.gather(long, has_not_gone)
+        await asyncio.gather(long, never_gone)
         assert batcher.waiting == 0
 
     with_batcher(model, work)
@@ -257,13 +257,13 @@ def test_the_queue_is_bounded_in_texts_and_in_characters(
         assert not batcher.full
         with pytest.raises(Overloaded, match=f"{said} would exceed the queue's {size}"):
             batcher.submit(refused)
-        has_not_gone = batcher.submit(fills)
+        never_gone = batcher.submit(fills)
         assert batcher.full
         with pytest.raises(Overloaded):
             batcher.submit(["a"])
         leaves.cancel()
         model.gate.set()
-        await asyncio.gather(held, has_not_gone)
+        await asyncio.gather(held, never_gone)
         assert batcher.waiting_characters == 0
         # Nothing waits: a larger one than the queue is let in.
         assert same_bytes(await batcher.submit(larger), embedder, larger)
@@ -387,13 +387,13 @@ def test_a_client_that_has_gone_is_asked_for_when_its_batch_is_taken(model: Watc
     async def work(batcher: Batcher) -> object:
         held = batcher.submit([HELD])
         await in_thread(model.holding)
-        gone, has_not_gone = (batcher.submit([name], partial(has_gone, name)) for name in ("gone", "stays"))
+        gone, never_gone = (batcher.submit([name], partial(has_gone, name)) for name in ("gone", "stays"))
         await asyncio.sleep(2 * UNASKED_SECONDS)
         assert not asked
         model.gate.set()
         await held
         fresh = batcher.submit(["fresh"], partial(has_gone, "fresh"))
-        return await asyncio.gather(gone, has_not_gone, fresh, return_exceptions=True)
+        return await asyncio.gather(gone, never_gone, fresh, return_exceptions=True)
 
     found = with_batcher(model, work)
     assert [type(one) for one in found] == [ClientGone, EmbeddedRequest, EmbeddedRequest]  # type: ignore[attr-defined]

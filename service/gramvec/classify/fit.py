@@ -181,7 +181,7 @@ def fit_head(
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
     with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
-        fitting = _Fitting(texts, vectors, targets, groups, folds, several, progress)
+        fitting = _HeadFit(texts, vectors, targets, groups, folds, several, progress)
         return fitting.head(names, model, digest, threshold, dict(thresholds or {}))
 
 
@@ -193,7 +193,7 @@ def _folds(groups: Int64s, targets: Targets) -> Int64s:
     return folds
 
 
-class _Fitting:
+class _HeadFit:
     """Fitting of a head: what is seen of the texts, and the parts in which they are held out."""
 
     def __init__(

@@ -37,7 +37,7 @@ from gramvec.tables.staging import check_outputs
 from gramvec.text.arrays import Int64s
 from gramvec.threads import count_cores
 
-# Of a line and a document of an index.
+# Lowest probability of a line and a document of an index.
 KNOWN_THRESHOLD = 0.5
 # A group of more rows is warned of before it is deleted; lines of a sample of what goes.
 LARGE_GROUP, SAMPLE = 50, 5

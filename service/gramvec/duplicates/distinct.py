@@ -117,7 +117,7 @@ class DuplicateRows:
             )
         members = np.argsort(of_row, kind="stable")[self.empty :]
         starts = np.cumsum(counts) - counts
-        # Of each row, those of the same texts that follow it.
+        # The rows of the same texts that follow each row.
         place = np.arange(len(members)) - starts[of_row[members]]
         following = counts[of_row[members]] - 1 - place
         one, at = np.repeat(near.left, alike), np.repeat(near.right, alike)

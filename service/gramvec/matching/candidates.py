@@ -21,7 +21,7 @@ from gramvec.text.arrays import Floats, Int64s
 
 ORDERS = (2, 3, 4)
 POWERS = (1.0, 2.0)
-# Of each left row; of each right row; of each row of one table.
+# Candidates of each left row; of each right row; of each row of one table.
 DEPTH, DEPTH_BACK, DEPTH_ONE = 10, 3, 12
 
 
@@ -84,7 +84,7 @@ def weighted_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> l
     An n-gram that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
     """
     counted = uniform(ORDERS).embed(texts, normalize=False, progress=progress)
-    # Of 2^24 columns, so as narrow as the number of texts allows.
+    # Counts of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
     for part in counted.row_blocks():
         np.add.at(held, counted.indices[counted.entries(part)], 1)

@@ -243,8 +243,8 @@ class _Text:
         # Case folding may make a text longer than the most that is read.
         plain = [[" ".join(text.casefold().split())[:MAX_CHARACTERS] for text in texts] for texts in field[:2]]
         codes = [[codes_of(text) for text in texts] for texts in plain]
-        self._words = _Shared(*plain)
-        self._codes = _Shared(*codes)
+        self._words = _SharedTokens(*plain)
+        self._codes = _SharedTokens(*codes)
         self._numbers = [np.array([number_of(text) for text in texts]) for texts in plain]
         self._lengths = [np.array([len(text) for text in texts], np.float64) for texts in plain]
         known: dict[str, int] = {}
@@ -295,7 +295,7 @@ class _WordWeights(NamedTuple):
         return _share(self.shared, np.sqrt(self.left * self.right), ABSENT)
 
 
-class _Shared:
+class _SharedTokens:
     """Words of both tables' texts, each once in a text, weighted by idf."""
 
     def __init__(self, left: Sequence[str], right: Sequence[str]) -> None:

@@ -50,7 +50,7 @@ class NgramSettings(NamedTuple):
     a: float = SIF_A
 
 
-class Matched(NamedTuple):
+class ChosenMatches(NamedTuple):
     """Matches, the threshold, and the number of pairs above it that were left out.
 
     Attributes:
@@ -78,7 +78,9 @@ def check_choice(top: int | None, threshold: float | None) -> None:
         raise InputError(f"top: must be at least 1, got {top}", field="top")
 
 
-def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bool, same: bool = False) -> Matched:
+def choose(
+    scored: Matches, top: int | None, threshold: float, *, one_to_one: bool, same: bool = False
+) -> ChosenMatches:
     """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one.
 
     With `same`, the candidates are pairs of one table, each given once. It is returned both ways, but by one-to-one.
@@ -90,7 +92,7 @@ def choose(scored: Matches, top: int | None, threshold: float, *, one_to_one: bo
     else:
         above = _both_ways(above) if same else above
         matches = above if top is None else select_pairs(above, places(above.left) < top)
-    return Matched(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
+    return ChosenMatches(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
 
 
 def nearest_rows(

@@ -39,11 +39,11 @@ TREES, LEAVES, RATE, LEAF_PAIRS, PENALTY = 200, 15, 0.05, 10, 1.0
 PULLS = (math.inf, 320.0, 80.0, 20.0, 5.0)
 MARGIN = 2.0
 STEPS, TOLERANCE = 50, 1e-9
-# Of fewer labels, no trees are learned.
+# With fewer labels no trees are learned.
 TREE_LABELS = 200
-# Of fewer labels, the threshold is that of the highest F1 that the probabilities promise for some of the candidates:
-# labels that a person was asked for are not drawn evenly. Of more, it is midway between that and the best one of
-# cross-validation.
+# With fewer labels the threshold is that of the highest F1 that the probabilities promise for some of the candidates:
+# labels that a person was asked for are not drawn evenly. With more it is midway between that and the best threshold
+# of cross-validation.
 THRESHOLD_LABELS, SOME_CANDIDATES = 100, 100_000
 # Probabilities nearer to 0 and 1 count as these when losses are compared.
 NEAREST_TO_SURE = 1e-3

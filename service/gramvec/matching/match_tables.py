@@ -12,8 +12,8 @@ from gramvec.matching import candidates
 from gramvec.matching.candidates import CandidatePairs
 from gramvec.matching.fields import (
     Blocks,
+    ChosenMatches,
     Field,
-    Matched,
     check_choice,
     check_fields,
     named_rows,
@@ -44,7 +44,7 @@ def match_fields(
     same: bool = False,
     threads: int = 1,
     progress: Progress = NO_PROGRESS,
-) -> Matched:
+) -> ChosenMatches:
     """Match two tables by columns, without labels.
 
     Args:
@@ -137,7 +137,7 @@ def block_of(value: str) -> str:
     return whole[1] if whole else plain
 
 
-def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> Matched:
+def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> ChosenMatches:
     """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
     check_choice(top, threshold)
     floor = MIN_SCORE if threshold is None else threshold
@@ -156,7 +156,7 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     rows = int(found.left.counts[with_candidate].sum())
     precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
     below = rows - len(np.unique(matches.left))
-    return Matched(matches, lowest, left_out, below, precision, found.first_rows())
+    return ChosenMatches(matches, lowest, left_out, below, precision, found.first_rows())
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:

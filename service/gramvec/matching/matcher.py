@@ -207,7 +207,7 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
     return select_pairs(every, np.lexsort((every.right, -every.scores, every.left)))
 
 
-def uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, limit: int) -> Matches:
+def list_uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, limit: int) -> Matches:
     """Return the pairs that a person should label next: those nearest the threshold, nearest first.
 
     Without a threshold, because nothing was learned yet, these are left rows' best pairs, evenly from the highest score

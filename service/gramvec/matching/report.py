@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from gramvec.matching.fields import Field, Matched
+from gramvec.matching.fields import ChosenMatches, Field
 from gramvec.matching.nearest import Matches, select_pairs
 from gramvec.pairs.figures import OF_PAIR, pair_figures
 from gramvec.pairs.model import FOLDER
@@ -29,7 +29,7 @@ RowName = Callable[[int], str]
 
 
 def match_report(
-    matched: Matched,
+    matched: ChosenMatches,
     fields: Sequence[Field],
     columns: Sequence[tuple[str, str]],
     ids: tuple[Sequence[str], Sequence[str]],
@@ -219,7 +219,7 @@ def _rivals(rows: Int64s, others: Int64s, scores: Floats, wanted: Int64s, partne
         return np.zeros(len(wanted))
     first = np.searchsorted(row, wanted)
     found = np.zeros(len(wanted))
-    # Of the two best candidates of a row one at most is its partner.
+    # At most one of a row's two best candidates is its partner.
     for step in (1, 0):
         at = np.minimum(first + step, len(row) - 1)
         there = (first + step < len(row)) & (row[at] == wanted) & (other[at] != partners)

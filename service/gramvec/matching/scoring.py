@@ -52,7 +52,7 @@ def ngrams_and_words(texts: Sequence[str], progress: Progress) -> list[SparseVec
     found = []
     for some, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
         counted = uniform(orders, words=not orders).embed(some, normalize=False, progress=progress)
-        # Of 2^24 columns, so as narrow as the number of texts allows.
+        # Counts of 2^24 columns, so as narrow as the number of texts allows.
         held = np.zeros(COLUMNS, np.uint16 if len(some) < 1 << 16 else np.int32)
         for part in counted.row_blocks():
             np.add.at(held, counted.indices[counted.entries(part)], 1)

@@ -29,7 +29,7 @@ FORMAT, OLDEST = 4, 3
 MANIFEST, JOURNAL, LOCK = "manifest.json", "building.json", ".lock"
 LETTERS, VECTORS, SIGNS, REMOVED, IDS = "letters", "vectors.bin", "signs.bin", "removed.bin", "ids"
 CHECKED = "checked.json"
-# Of tantivy: its list of segments, the files of one, and files that it opens without a commit naming them.
+# Tantivy's list of segments, the files of a segment, and files that it opens though no commit names them.
 META = "meta.json"
 PARTS = ("term", "idx", "pos", "store", "fast", "fieldnorm")
 OPENED = (".managed.json", ".tantivy-meta.lock", ".tantivy-writer.lock")

@@ -55,7 +55,7 @@ COMPARED_ROWS, SIGN_CANDIDATES, SIGN_CANDIDATES_EACH = 1 << 15, 2_048, 8
 # The most common n-grams are not searched for, if they have less than this share of a query's weight and are in more
 # documents than this (benchmarks/search.py has what it costs where no document is too few).
 COMMON_SHARE, COMMON_DOCUMENTS = 0.25, 10_000
-# Of a sum of two scores that were added in single precision.
+# Rounding of a sum of two scores in single precision.
 ROUNDING = 1e-4
 # Conditions whose rows are kept, a bit for each row of the index.
 KEPT_CONDITIONS = 8

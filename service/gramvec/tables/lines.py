@@ -129,7 +129,7 @@ class LineReader:
         if line.startswith(UTF_16_MARKS):
             raise InputError(IS_UTF_16.format(self.source.name))
         if line.startswith(UTF_8_MARK):
-            # Whatever is given: no text begins so in another encoding.
+            # Whatever encoding is given: no text in another encoding begins like this.
             self.encoding, self.marked = UTF_8, True
         return line.removeprefix(UTF_8_MARK)
 

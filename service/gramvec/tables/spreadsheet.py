@@ -28,7 +28,7 @@ MAX_MEMORY_BYTES = 2 << 30
 MAX_CPU_SECONDS = 300
 MAX_SAID_BYTES = 2000
 NEEDS = "a spreadsheet needs python-calamine; install it with: pip install 'gramvec[sheets]'"
-# What a process that was ended from outside, or by Rust for want of memory, leaves as its code.
+# The message for a process that was ended from outside, or by Rust for want of memory.
 TOO_MUCH = (
     f"needs more than {MAX_MEMORY_BYTES >> 30} GiB of memory or {MAX_CPU_SECONDS} seconds to be read, or is damaged;"
     " save the sheet as CSV"

@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.watch import JobClock, JobWatch
 from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Field, Matched, choose
+from gramvec.matching.fields import ChosenMatches, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
 from gramvec.matching.inputs import read_labels
 from gramvec.matching.jobs.match_rows import (
@@ -27,7 +27,7 @@ from gramvec.matching.jobs.match_rows import (
 )
 from gramvec.matching.jobs.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
 from gramvec.matching.match_tables import check_unweighted, match_fields
-from gramvec.matching.matcher import LearnedMatcher, PairLabels, hold_labels, score_candidates, uncertain
+from gramvec.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
 from gramvec.matching.matcher_file import load_matcher, save_matcher
 from gramvec.matching.nearest import Matches
 from gramvec.matching.report import match_report, pair_model_fact
@@ -196,7 +196,7 @@ class MatchJob(TableFiles):
         """Return the right rows for a left row, None for all; `learned` unless an option names them."""
         return None if self.every else self.top or learned
 
-    def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> Matched:
+    def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
         """Return the matches by the pair model."""
         return match_fields(
             tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, one_to_one=self.one_to_one,
@@ -205,7 +205,7 @@ class MatchJob(TableFiles):
 
     def _match_by_labels(
         self, tables: ReadTables, known: LearnedMatcher | None, watch: JobWatch
-    ) -> tuple[Matched, LearnedMatcher | None]:
+    ) -> tuple[ChosenMatches, LearnedMatcher | None]:
         """Return the matches and the matcher, after the files of the matcher and the review are written."""
         labels = self._read_labels(tables, watch) if self.labels else None
         pair = TablePair(
@@ -221,7 +221,7 @@ class MatchJob(TableFiles):
         threshold = self.threshold if self.threshold is not None or known is None else known.threshold
         ordered = labels.lower_left() if labels is not None and tables.same else labels
         if self.review:
-            pairs = uncertain(scored, threshold if known else None, ordered, self.review_pairs)
+            pairs = list_uncertain(scored, threshold if known else None, ordered, self.review_pairs)
             _write_review(self.review, pairs, tables, watch)
         if known is None or threshold is None:
             return self._match_by_pairs(tables, watch), None
@@ -272,7 +272,7 @@ class MatchJob(TableFiles):
             return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
         return pair_model_fact(same=same)
 
-    def _summarize(self, matched: Matched, rows: int) -> str:
+    def _summarize(self, matched: ChosenMatches, rows: int) -> str:
         """Return what came out, in a sentence."""
         pairs, answered = len(matched.matches.left), len(set(matched.matches.left.tolist()))
         if not pairs:

@@ -25,7 +25,7 @@ from gramvec.server.batching.queue import (
     Slice,
     Throughput,
     WaitingRequest,
-    has_not_gone,
+    never_gone,
 )
 from gramvec.threads import ThreadPool
 
@@ -196,7 +196,7 @@ class Batcher:
         return max(0.0, self._call_cost * self.pace_seconds - (time.perf_counter() - self._free_since))
 
     def submit(
-        self, texts: Sequence[str], has_gone: Callable[[], bool] = has_not_gone
+        self, texts: Sequence[str], has_gone: Callable[[], bool] = never_gone
     ) -> asyncio.Future[EmbeddedRequest]:
         """Queue one request of prepared texts and return the future of its result; cancel it to withdraw the request.
 

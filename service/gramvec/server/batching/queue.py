@@ -34,7 +34,7 @@ class ClientGone(Exception):
     """The client of a request has gone, so nothing more is computed for it."""
 
 
-def has_not_gone() -> bool:
+def never_gone() -> bool:
     """Return False: the client has not gone."""
     return False
 
@@ -60,7 +60,7 @@ class WaitingRequest:
     taken: int = 0
     seconds: float = 0.0
     parts: Sequence[RawEmbeddings] = ()
-    has_gone: Callable[[], bool] = has_not_gone
+    has_gone: Callable[[], bool] = never_gone
 
 
 class Slice(NamedTuple):

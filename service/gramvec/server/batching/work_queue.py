@@ -21,7 +21,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from gramvec.errors import Overloaded
-from gramvec.server.batching.queue import MIN_MEASURED_COST, ClientGone, Throughput, has_not_gone
+from gramvec.server.batching.queue import MIN_MEASURED_COST, ClientGone, Throughput, never_gone
 from gramvec.threads import ThreadPool
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class WorkQueue:
         return self._present <= 1
 
     @contextmanager
-    def admit(self, cost: int, has_gone: Callable[[], bool] = has_not_gone) -> Iterator[Job]:
+    def admit(self, cost: int, has_gone: Callable[[], bool] = never_gone) -> Iterator[Job]:
         """Admit a request whose work costs about as much as this number of characters in a model.
 
         Before each piece of work `has_gone` is asked whether its client has.

@@ -134,7 +134,7 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
             some = None if units is None else units[piece]
             look = partial(snapshot.find, asked[piece], some, k, conditions, only, body.min_score or 0.0)
             found = await job.run(look, cost)
-            reading = _Reading(snapshot, found, records=body.return_records is not False)
+            reading = _RecordReader(snapshot, found, records=body.return_records is not False)
             while not reading.done:
                 request.reserve(RECORD_TIMES * await job.run(reading.read, 0))
             results += reading.results
@@ -156,7 +156,7 @@ def _cost(texts: list[str], rows: int, k: int, only: str | None) -> int:
     return cost
 
 
-class _Reading:
+class _RecordReader:
     """Documents of a few queries; of their records a bounded number of bytes is read at a time.
 
     Attributes:
