@@ -325,7 +325,7 @@ def test_a_missing_head_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
 
 def test_a_head_is_not_saved_through_what_is_planted_in_its_way(tmp_path: Path) -> None:
     (tmp_path / ".a.head.new").symlink_to("victim")
-    with pytest.raises(InputError, match=r"\.a\.head\.new: is a link or not a regular file; remove it"):
+    with refused(InputError, ".a.head.new", "link"):
         head().save(tmp_path / "a.head")
     assert [one.name for one in tmp_path.iterdir()] == [".a.head.new"]
 
@@ -588,7 +588,7 @@ def test_another_model_is_refused(learned: Path, tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (1, "")
     assert "charagram-phrase" in done.stderr
     done = call("fit", learned, "-o", tmp_path / "no" / "h")
-    assert "there is no folder" in done.output
+    assert "no folder" in done.output
     assert call("predict", MODELS / "sif" / "manifest.json", given=b"x\n").output.endswith("fetch it again\n")
 
 

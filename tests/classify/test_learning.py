@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from conftest import KeptProgress
+from errors_support import refused
 from gramvec.classify import copies, svm
 from gramvec.classify.copies import LONGEST, near_copies, parts_held_out
 from gramvec.classify.fit import fit_head
@@ -78,7 +79,7 @@ def test_arrays_that_do_not_fit_together_are_refused(change: dict[str, Any]) -> 
         "signs": np.ones((2, 16), np.int8), "weights": np.zeros((4, 16), np.float32),
     }  # fmt: skip
     assert loops.learn_svm(*arrays.values(), 0.5, 0.01) == 1
-    with pytest.raises(ValueError, match="do not fit together"):
+    with refused(ValueError, "fit"):
         loops.learn_svm(*(arrays | change).values(), 0.5, 0.01)
 
 

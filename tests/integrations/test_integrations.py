@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from conftest import MODELS
+from errors_support import refused
 from gramvec import Embedder, integrations
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
@@ -62,7 +63,7 @@ def test_import_gramvec_brings_no_neighbor_and_a_missing_one_is_named() -> None:
     said = "BertopicBackend: needs bertopic, but there is no module bertopic"
     assert done.stderr.splitlines()[-1].startswith(f"gramvec.errors.InputError: {said}")
     assert done.stderr.splitlines()[-1].endswith(": pip install bertopic")
-    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+    with refused(AttributeError, "'Nothing'"):
         integrations.Nothing  # noqa: B018
 
 
@@ -88,7 +89,7 @@ def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Em
         open_model(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dimensions.* 1 to 300"):
         vectors_of(embedder, TEXTS, dimensions=301)
-    with pytest.raises(InputError, match="cannot be stored; give the model's name or folder"):
+    with refused(InputError, "stored", "name or folder"):
         name_of(3)  # type: ignore[arg-type]
 
 
@@ -118,7 +119,7 @@ def test_scikit_learn_takes_it_into_pipelines_copies_and_searches(embedder: Embe
     assert copy.deepcopy(embeds).transform(TEXTS).tobytes() == embeds.transform(TEXTS).tobytes()
     copied = clone(integrations.TextEmbedder(embedder))
     assert copied.transform(TEXTS).tobytes() == embedder.embed(TEXTS).tobytes()
-    with pytest.raises(BundleError, match="no model 'no-such-model'"):
+    with refused(BundleError, "'no-such-model'"):
         integrations.TextEmbedder("no-such-model").fit(TEXTS)
     with pytest.raises(InputError, match="text 1 is missing"):
         embeds.transform(["a", None])  # type: ignore[list-item]
@@ -145,7 +146,7 @@ def test_langchain_searches_with_it(embedder: Embedder) -> None:
     assert embeddings.embed_documents([]) == []
     store = InMemoryVectorStore.from_texts(TEXTS, embeddings)
     assert store.similarity_search("chep flihgts", k=1)[0].page_content == TEXTS[0]
-    with pytest.raises(BundleError, match="no model 'no-such-model'"):
+    with refused(BundleError, "'no-such-model'"):
         integrations.LangChainEmbeddings("no-such-model")
 
 
@@ -157,7 +158,7 @@ def test_a_service_stands_in_for_a_model_where_nothing_is_written_down(embedder:
         assert (
             vectors_of(client, np.array(TEXTS), dimensions=3).tobytes() == embedder.embed(TEXTS, dimensions=3).tobytes()
         )
-        with pytest.raises(InputError, match="a Client cannot be stored"):
+        with refused(InputError, "Client"):
             name_of(client)  # type: ignore[arg-type]
 
 
@@ -205,7 +206,7 @@ def test_haystack_runs_a_pipeline_with_it(embedder: Embedder) -> None:
     assert found["retriever"]["documents"][0].content == TEXTS[0]
     again = Pipeline.loads(asking.dumps(), allowed_modules=["gramvec.integrations.haystack"])
     assert again.get_component("embedder").model == FOLDER
-    with pytest.raises(BundleError, match="no model 'no-such-model'"):
+    with refused(BundleError, "'no-such-model'"):
         integrations.HaystackTextEmbedder("no-such-model").warm_up()
 
 

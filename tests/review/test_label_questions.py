@@ -144,7 +144,7 @@ def test_a_text_may_have_several_labels() -> None:
 
 def test_too_many_texts_are_one_sentence() -> None:
     head: Any = StandInHead(np.zeros((2, 2)))
-    with pytest.raises(InputError, match="there is no text"):
+    with refused(InputError, "no text"):
         LabelQuestions("t", [], np.zeros((0, 2), np.float32), head, lambda labels: [])
     head.labels = range(1 << 27)
     with refused(InputError, "1 texts"):
