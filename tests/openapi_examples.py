@@ -103,7 +103,7 @@ async def refusals(app: Application, key: str, prefix: str, path: str) -> dict[s
     await keep(json=["a"])
     served = service.admit()
     busy = "16384 texts are waiting and 1 more would exceed the queue's 16384; send the request again later"
-    failed = "the model failed on this request (RuntimeError); the server's log says why"
+    failed = "the model failed on this request (RuntimeError); the server's log gives the reason"
     for error in (BackendError(failed), Overloaded(busy, retry_after=1.0, reason="queue_texts"), RuntimeError()):
         with_failing_queue = served._replace(batcher=_Failing(error))  # type: ignore[arg-type]
         service.served = with_failing_queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Progress:
-    """Progress that nobody sees; a subclass shows it."""
+    """Progress without a display; a subclass shows it."""
 
     def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
         """Begin a task, which ends the one before.

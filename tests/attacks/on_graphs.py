@@ -164,15 +164,15 @@ graph(
     ],
 )
 graph("that becomes another", "operator DequantizeLinear is none", node("DequantizeLinear", "table", "scales"))
-graph("of memory without end", "no ConstantOfShape of constants alone", constants("ConstantOfShape", [2**40]))
-graph("that repeats a constant", "no Tile of constants alone", constants("Tile", [1.0], [2**40]))
-graph("that counts to a million millions", "no Range of constants alone", constants("Range", 0, 2**40, 1))
+graph("of memory without end", "no ConstantOfShape of only constants", constants("ConstantOfShape", [2**40]))
+graph("that repeats a constant", "no Tile of only constants", constants("Tile", [1.0], [2**40]))
+graph("that counts to a million millions", "no Range of only constants", constants("Range", 0, 2**40, 1))
 graph(
     "of an outer product",
     "no Mul of constants that may grow",
     constants("Mul", np.zeros((2**10, 1)), np.zeros((1, 2**10))),
 )
-graph("that doubles a constant", "no Concat of constants alone", constants("Concat", [1.0], [1.0], axis=0))
+graph("that doubles a constant", "no Concat of only constants", constants("Concat", [1.0], [1.0], axis=0))
 graph("of what is nowhere", "nowhere before the node that takes it", node("Identity", "nowhere"))
 graph("that bites its tail", "more before the node that takes it", node("Identity", "more"))
 graph("with one tensor twice", "one tensor named table", lambda model: model.graph.initializer.append(table_of(model)))

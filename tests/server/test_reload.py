@@ -192,7 +192,7 @@ def test_a_bad_bundle_leaves_the_old_one_serving(
     answer = reloaded(server.url)
     assert (answer.status_code, answer.json()["error_type"]) == (422, "validation")
     sentence = answer.json()["error"]
-    assert sentence.startswith("not reloaded, the models go on as they are: ")
+    assert sentence.startswith("not reloaded, the models stay as they are: ")
     assert "model.onnx.data" in sentence
     assert sentence in caplog.text
     folder.path.unlink()

@@ -113,7 +113,7 @@ class _Graph:
         fields = self._read("the model", model, _MODEL)
         opsets = [self._read("opset_import", _bytes(opset), _OPSET) for opset in fields["opset_import"]]
         _demand(
-            len(opsets) == 1 and _string(opsets[0], "domain") in DOMAINS, "operators of one domain alone, ONNX's own"
+            len(opsets) == 1 and _string(opsets[0], "domain") in DOMAINS, "operators of only one domain, ONNX's own"
         )
         version = _number(opsets[0], "version")
         _demand(version in OPSETS and version == self._manifest.graph.opset, "the opset that the manifest names")
@@ -166,7 +166,7 @@ class _Graph:
         if len(sizes) == len(inputs):
             # onnxruntime computes it when it opens the graph, whatever size it has: no larger than what is there.
             sizes += [size for _, size in tensors]
-            _demand(operator in FOLDED, f"no {operator} of constants alone")
+            _demand(operator in FOLDED, f"no {operator} of only constants")
             _demand(sum(size > 1 for size in sizes) <= 1, f"no {operator} of constants that may grow")
             constant = max(sizes, default=1)
         self._check_filled(operator, fields, inner)

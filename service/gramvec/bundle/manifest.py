@@ -56,7 +56,7 @@ _BEYOND_ROWS = {"layers": "has layers above the sum of its rows", "sequence": "r
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("should hold printable characters alone")
+        raise ValueError("should hold printable characters only")
     return text
 
 
@@ -152,8 +152,8 @@ class Graph(_Record):
     """model.onnx: ids int32[rows], and how they are cut into texts, to vectors float32[n, dimension].
 
     composition: "bag", a vector is as in StoredWeights; "layers", matrices are above that sum or mean; "sequence", a
-    text's rows are read in their order. Of the last two nobody can say what a single row adds to a vector; of sequences
-    `stored` says nothing, and of layers where the rows below them lie, if these have as many columns as a vector.
+    text's rows are read in their order. In the last two a single row has no share of a vector; `stored` is None for
+    sequences, and for layers it locates the rows below them, if these have as many columns as a vector.
     pooling: how a text's rows become one vector; "last" and "max" are of sequences. activation: of the vector.
     cpu: whether a bag has model.cpu.onnx, a graph over the same weights for a CPU that adds int8 rows as integers, up
     to 2^16 rows a call.
@@ -171,7 +171,7 @@ class Graph(_Record):
 
     @property
     def beyond_rows(self) -> str | None:
-        """Return the end of a sentence that says what the model does beyond a sum of rows, or None for a bag."""
+        """Return the end of a sentence on what the model does beyond a sum of rows, or None for a bag."""
         return _BEYOND_ROWS.get(self.composition)
 
 
@@ -309,7 +309,7 @@ def _contradiction_of(stored: StoredWeights, manifest: Manifest) -> str | None:
 
 
 def _are_columns(values: list[float], dimension: int) -> bool:
-    with np.errstate(over="ignore"):  # 1e300 is a number of JSON, and none of float32
+    with np.errstate(over="ignore"):  # 1e300 is a number in JSON, but not in float32
         return len(values) == dimension and bool(np.isfinite(np.array(values, np.float32)).all())
 
 

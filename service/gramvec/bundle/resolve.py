@@ -15,7 +15,7 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
     """Return the folder of a model: a bundle's folder itself, or a name in one of `homes`.
 
     Raises:
-        BundleError: there is no such model. The message lists the names that exist, or says how to get a model.
+        BundleError: there is no such model. The message lists the names that exist, or how to get a model.
     """
     given = Path(name_or_path)
     if (given / MANIFEST).is_file():

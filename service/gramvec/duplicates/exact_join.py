@@ -1,7 +1,7 @@
 """Exact candidates: all pairs of rows that can reach a threshold, without comparing every two rows.
 
 Features are put into one order, the rarest first. Where the features behind the first p of a vector have a length below
-the threshold, a text that shares none of these p cannot reach it (prefix filtering: Chaudhuri, Ganti and Kaushik 2006;
+the threshold, a text that shares no such feature cannot reach it (prefix filtering: Chaudhuri, Ganti and Kaushik 2006;
 Bayardo, Ma and Srikant 2007). So only texts that share a feature of both prefixes have to be scored.
 """
 

@@ -1,8 +1,8 @@
 """Outputs of long jobs, which a stopped job continues.
 
-OUTPUT's bytes go to .OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after each 16 MiB or more; it says what the
-output is made of, where in the input to resume, and at which byte of the stage file. Both are removed when OUTPUT is
-complete.
+OUTPUT's bytes go to .OUTPUT.partial, and .OUTPUT.journal (JSON) is replaced after each 16 MiB or more; it records
+what the output is made of, where in the input to resume, and at which byte of the stage file. Both are removed when
+OUTPUT is complete.
 """
 
 from __future__ import annotations
@@ -188,5 +188,5 @@ def _restore(output: Path, job: JobSettings, account: Account, size: int) -> int
         raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
     check_same_job(output, orjson.loads(orjson.dumps(job)), former)
     if size < length:
-        raise InputError(f"{partial_of(output)}: shorter than its journal says; start again without --resume")
+        raise InputError(f"{partial_of(output)}: shorter than in its journal; start again without --resume")
     return length

@@ -26,7 +26,7 @@ class Featurizer:
         entries: Array,  # uint32
         orders: tuple[int, ...],
         bits: int,
-        ngram_keys: Array,  # uint64, none of them 0; used while the object is made
+        ngram_keys: Array,  # uint64, not 0; used while the object is made
         ngram_rows: Array,  # int32
         has_words: bool,
         words: WordArrays,
@@ -51,7 +51,7 @@ class Table:
     """A table whose rows are summed.
 
     Either each row has a float32 scale (None: 1) and rows are added in order as float32; or int8 rows have weights, are
-    added as exact integers, and the sum is taken times `step`. Then `rows` must go on for a block after its last row.
+    added as exact integers, and the sum is taken times `step`. Then `rows` must have a block after its last row.
     """
 
     def __new__(

@@ -280,7 +280,7 @@ static void finish_sum(const Table *t, int64_t count, float *vector) {
         for (int64_t c = 0; c < t->dimension; c++) vector[c] += t->bias[c];
 }
 
-/* total, wide: scratch, see sum_texts. Sums of more rows than an int32 holds go on, as exactly, in doubles. */
+/* total, wide: scratch, see sum_texts. Sums of more rows than an int32 holds continue, as exactly, in doubles. */
 static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, int32_t *total,
                             double *wide, float *vector) {
     int64_t parts = 0;

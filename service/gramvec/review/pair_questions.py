@@ -96,7 +96,7 @@ class PairQuestions:
     def read(self, written: str) -> str:
         """Return yes, no or unsure. Raises InputError for anything but 1, 0 and nothing."""
         if written not in ANSWERS:
-            raise InputError(f"the answer {written!r} is none of 1, 0 and nothing")
+            raise InputError(f"the answer {written!r} is not 1, 0 or nothing")
         return ANSWERS[written]
 
     def summarize(self, now: LearnedScores, answers: Answers) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def reload_running_error() -> HttpError:
 
 def reload_failed_error(reason: str) -> HttpError:
     """Return the 422 for files that cannot be served."""
-    return HttpError(422, "validation", f"not reloaded, the models go on as they are: {reason}")
+    return HttpError(422, "validation", f"not reloaded, the models stay as they are: {reason}")
 
 
 def unknown_route_error(path: str) -> HttpError:

@@ -45,7 +45,7 @@ from gramvec.server.telemetry.metrics import CLIENT_GONE
 
 log = logging.getLogger("gramvec.server")
 
-BUG = HttpError(500, "backend", "the service failed on this request; its log says why")
+BUG = HttpError(500, "backend", "the service failed on this request; its log gives the reason")
 # Where a scope keeps the `Request` made of it, and Starlette its exception handlers.
 OURS, HANDLERS = "gramvec.request", "starlette.exception_handlers"
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")

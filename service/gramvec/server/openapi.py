@@ -122,7 +122,7 @@ DESCRIPTIONS = {
     422: "A field or a text is not usable; the message names it.",
     424: "The model failed on this request.",
     429: "The queue is full, or would hold the request for too long; try again after Retry-After seconds.",
-    500: "The service failed on this request; its log says why.",
+    500: "The service failed on this request; its log gives the reason.",
     503: "The service is not ready; try again after Retry-After seconds.",
 }
 

@@ -419,7 +419,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if b"transfer-encoding" in known:
             # RFC 9112, 6.1: no other coding is known here, and two lengths of a body are one too many.
             if known[b"transfer-encoding"].lower() != b"chunked" or b"content-length" in known:
-                raise Refusal(400, "the body's transfer-encoding is not chunked alone; send the body as it is")
+                raise Refusal(400, "the body's transfer-encoding is not only chunked; send the body as it is")
             return 0
         length = known.get(b"content-length", b"0")
         if len(length) > MAX_LENGTH_DIGITS or not length.isdigit():
@@ -474,7 +474,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
-        """Go on with the next request."""
+        """Continue with the next request."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return

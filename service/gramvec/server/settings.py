@@ -279,7 +279,7 @@ class Settings(BaseModel):
         120.0,
         gt=0,
         le=86_400,
-        description="Seconds after which a reload is given up, and the models go on as they are.",
+        description="Seconds after which a reload is given up, and the models stay as they are.",
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines on standard error look.")
 

@@ -176,7 +176,7 @@ def _read(data: memoryview) -> tuple[dict[str, Any], ArrayFile]:
             raise _DamagedError(f"array {quote(name)} does not lie inside of the file")
         count = math.prod(shape)
         if span[1] - span[0] != count * np.dtype(_DTYPES[dtype]).itemsize:
-            raise _DamagedError(f"array {quote(name)} has other bytes than its shape says")
+            raise _DamagedError(f"array {quote(name)} has other bytes than its shape needs")
         array = np.frombuffer(data, _DTYPES[dtype], count, begin + span[0]) if count else np.zeros(0, _DTYPES[dtype])
         array = array.reshape(shape)
         array.setflags(write=False)

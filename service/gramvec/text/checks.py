@@ -117,7 +117,7 @@ def _check_rows(arrays: Mapping[str, Array], rows: int, unknown: int) -> None:
     _demand(-1 <= unknown < rows, f"row {unknown} for unknown words, of {rows}")
     owned = np.zeros(rows, np.bool_)
     for name, some in (("ngram_rows", ngrams), ("word_rows", words)):
-        _demand(not np.any(some < 0) and not np.any(some >= rows), f"{name} holds a row that is none of {rows}")
+        _demand(not np.any(some < 0) and not np.any(some >= rows), f"{name} holds a row that is not among {rows}")
         _demand(not np.any(some[1:] <= some[:-1]), f"{name} does not ascend")
         owned[some] = True
     if unknown >= 0:

@@ -89,7 +89,7 @@ threads_option = click.option("--threads", type=THREADS, help="How many cores wo
 @truncate_option
 @max_characters_option
 @on_error_option
-@click.option("--resume", is_flag=True, help="Go on where a run with the same options was stopped.")
+@click.option("--resume", is_flag=True, help="Continue where a run with the same options was stopped.")
 @overwrite_option
 @click.option(
     "--batch-size",

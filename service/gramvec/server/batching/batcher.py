@@ -375,7 +375,9 @@ def _try_alone(model: Model, batch: Batch, error: Exception, began: float) -> Ba
     slices = batch.slices
     if len(slices) == 1:
         log.error("the model failed on a request of %d texts", len(slices[0].texts), exc_info=error)
-        failure = BackendError(f"the model failed on this request ({type(error).__name__}); the server's log says why")
+        failure = BackendError(
+            f"the model failed on this request ({type(error).__name__}); the server's log gives the reason"
+        )
         failure.__cause__ = error
         parts = [BatchResult([failure], 0, 0, 0.0, failed=True)]
     else:

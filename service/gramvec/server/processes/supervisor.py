@@ -175,7 +175,7 @@ class Supervisor(Multiprocess):
             self.processes.append(self._start(number))
 
     def keep_subprocess_alive(self) -> None:
-        """Take one step: kill workers that hang, replace those that have died, go on with a reload."""
+        """Take one step: kill workers that hang, replace those that have died, continue a reload."""
         if self.should_exit.is_set():
             return
         for worker in self.processes:

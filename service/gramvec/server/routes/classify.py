@@ -134,7 +134,7 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
 
 
 def _predict(
-    served: AttachedFile, texts: list[str], units: Vectors, shown: int, alone: bool
+    served: AttachedFile, texts: list[str], units: Vectors, shown: int, is_single: bool
 ) -> tuple[bytes, list[int]]:
     head = served.held
     scores = head.predict(texts, units)
@@ -144,4 +144,4 @@ def _predict(
         for places, some in zip(order.tolist(), map(list, best), strict=True)
     ]
     unknown = [row for row, answer in enumerate(head.answers(scores)) if not answer.known]
-    return to_json(answers[0] if alone else answers), unknown
+    return to_json(answers[0] if is_single else answers), unknown

@@ -324,7 +324,7 @@ class Explained(Body):
     score: float
     residual: float = Field(
         description="The part that no pair of features explains: the model's bias, and rounding; for a model that is "
-        "more than a sum of rows, also what features do alone."
+        "more than a sum of rows, also the effect of single features."
     )
     rest: float = Field(description="The sum of the pairs that are not listed.")
     coverage: list[float] = Field(

@@ -54,7 +54,7 @@ async def ready(request: Request) -> Response:
         *(401, 500, 503),
         e403="No API key is set, without which nothing is reloaded over HTTP.",
         e409="Another reload is under way.",
-        e422="A model's folder holds no usable bundle; all models go on as they were.",
+        e422="A model's folder holds no usable bundle; all models stay as they were.",
     ),
 )
 async def reload(request: Request) -> Response:

@@ -161,7 +161,7 @@ class Service:
             self._fail(str(error))
         except Exception as error:
             log.exception("a model could not be loaded", extra=NO_USER_TEXT)
-            self._fail(f"a model could not be loaded ({type(error).__name__}); the log says why")
+            self._fail(f"a model could not be loaded ({type(error).__name__}); the log gives the reason")
         else:
             self.attach(*embedders, attached=attached)
             self.process.on_loaded()
@@ -219,10 +219,10 @@ class Service:
             )
         except TimeoutError as error:
             why = f"it took more than {limit_seconds:g} s and was given up; see that the models' files can be read"
-            log.error("not reloaded, the models go on as they are: %s", why)
+            log.error("not reloaded, the models stay as they are: %s", why)
             raise reload_failed_error(why) from error
         except GramvecError as error:
-            log.error("not reloaded, the models go on as they are: %s", error)
+            log.error("not reloaded, the models stay as they are: %s", error)
             raise reload_failed_error(str(error)) from error
         if self.draining:
             close_except(found, serving)
@@ -251,7 +251,7 @@ class Service:
         return max(1, len(self.metrics.read()[(WORKER,)]))
 
     def drain(self) -> None:
-        """Fail readiness from now on, and go on answering."""
+        """Fail readiness from now on, and keep answering."""
         self.draining = True
 
     def stop(self) -> None:
