@@ -23,15 +23,13 @@ from attacks.craft import (
     split,
 )
 
-FIT = "its arrays do not fit together: "
-
 
 def change(name: str, file: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
     def make(folder: Path) -> None:
         with arrays(folder, file) as found:
             edit(found)
 
-    family(f"{file}: {name}", file, FIT + sentence, make)
+    family(f"{file}: {name}", file, sentence, make)
 
 
 def vocabulary(name: str, sentence: str, edit: Callable[[Arrays], None]) -> None:
@@ -145,7 +143,7 @@ def twice(file: str, key: str) -> Callable[[Path], None]:
 family(
     "an n-gram that is there twice",
     "vocabulary.safetensors",
-    FIT + "ngram_keys holds one twice",
+    "ngram_keys holds one twice",
     twice("vocabulary.safetensors", "ngram_keys"),
 )
 
