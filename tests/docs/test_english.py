@@ -61,6 +61,36 @@ def test_other_openings_are_not_found(opening: str) -> None:
     assert not list(refused(f'def row():\n    """{opening}"""\n    return "What"'))
 
 
+# Words that a reader stops at: who does it is the program, the user, a process; how many is a number or a limit.
+ODD = re.compile(r"\b(?:so many|nobody|somebody|whoever|told|said)\b|\bfor one in\b|\b(?:MOST|LEAST)_[A-Z]")
+EXEMPT = {"service/gramvec/bundle/bundle.py": "two officials said"}  # a golden text
+
+
+def odd_words(source: str, exempt: str = "\0") -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each line with such a word, in code, comments, docstrings and messages."""
+    for number, line in enumerate(source.splitlines(), 1):
+        if ODD.search(line) and exempt not in line:
+            yield number, line.strip()
+
+
+def test_the_service_has_no_odd_words() -> None:
+    found = [
+        f"{name}:{number}: {line}"
+        for path in sorted(PACKAGES[0].rglob("*.py"))
+        for name in [str(path.relative_to(ROOT))]
+        for number, line in odd_words(path.read_text(encoding="utf-8"), EXEMPT.get(name, "\0"))
+    ]
+    assert not found, "say who does it, and how many:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "line", ["# Nobody reads; nobody writes.", "MOST_ROWS = 3", "for one in rows:", "said = str(1)"]
+)
+def test_an_odd_word_is_found(line: str) -> None:
+    assert list(odd_words(f"a = 1\n{line}\n")) == [(2, line)]
+    assert not list(odd_words("class SomeBody: ...\nALMOST_ALL = 1\nfor row in rows: ..."))
+
+
 # Names that begin with a capital letter; a word with a second capital, a digit or _ is a name, too.
 NAMES = ("Content-Type", "FeatureSpec", "Parquet", "Input should be")  # the last is pydantic's
 ERRORS = re.compile(r"\w*Error|Overloaded|TooLarge|UsageError|BadParameter|ClickException|fail|_demand")
