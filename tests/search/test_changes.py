@@ -61,7 +61,8 @@ def test_removed_documents_turn_no_score_round(
     index.remove([f"r{at}" for at in range(int(share * len(ROWS)))])
     index.add([ROWS[-1] | {"text": "parcel 123456 to customer 599"}], replace=True)
     snapshot = index.snapshot()
-    assert (snapshot.counted - snapshot.documents == 1) == (merged and share > 0.5)
+    # The document that was replaced may be merged away by then.
+    assert (snapshot.counted - snapshot.documents <= 1) == (merged and share > 0.5)
     left = ROWS[int(share * len(ROWS)) : -1]
     for row in left[:: len(left) // 20]:
         for only in (None, "letters"):

@@ -32,6 +32,7 @@ from gramvec.tables.decoding import (
 )
 
 Form = Literal["txt", "jsonl", "json", "csv", "tsv", "parquet", "xlsx", "ods"]
+SPREADSHEETS = ("xlsx", "ods")
 
 FORMS = get_args(Form)
 STDIN = Path("-")
@@ -58,7 +59,7 @@ class FileFormat:
         sheet: of a spreadsheet; None for its first.
 
     Raises:
-        InputError: the delimiter or the encoding cannot be used.
+        InputError: the delimiter or the encoding cannot be used, or the form has no sheets.
     """
 
     form: Form
@@ -72,6 +73,8 @@ class FileFormat:
             raise InputError(
                 f"delimiter: must be one ASCII character such as ';' or 'tab', got {quote(self.delimiter)}"
             )
+        if self.sheet is not None and self.form not in SPREADSHEETS:
+            raise InputError(f"sheet: a file in the form {self.form} has none, only .xlsx and .ods have; leave it out")
         object.__setattr__(self, "delimiter", delimiter)
         object.__setattr__(self, "encoding", codec_name(self.encoding))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gramvec.errors import InputError, quote
 from gramvec.tables.batches import BLOCK_ROWS, MAX_COLUMNS, START, Block, ColumnNames, Position, Reader
-from gramvec.tables.inputs import MAX_LINE_BYTES, FileFormat, Form, Lines, Source, readable
+from gramvec.tables.inputs import MAX_LINE_BYTES, SPREADSHEETS, FileFormat, Form, Lines, Source, readable
 from gramvec.tables.lines import LINE_ENDS, TOO_LONG, JsonFileReader, JsonReader, LineReader, not_in_encoding
 
 MAX_HEADER_BYTES = 1 << 20
@@ -249,7 +249,7 @@ def open_reader(
         from gramvec.tables.parquet import ParquetReader
 
         return ParquetReader(source, wanted, column, keep=keep, rows=rows)
-    if wanted.form in ("xlsx", "ods"):
+    if wanted.form in SPREADSHEETS:
         from gramvec.tables.spreadsheet import SheetReader
 
         return SheetReader(source, wanted, column, keep=keep, rows=rows)

@@ -15,7 +15,7 @@ from gramvec.jobs.watch import JobWatch
 from gramvec.matching.api import TEXT
 from gramvec.matching.fields import Blocks, Field
 from gramvec.matching.inputs import MatchTable, read_table
-from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Form, form_of
+from gramvec.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, Form, form_of
 
 
 class ComparedColumn(NamedTuple):
@@ -129,9 +129,11 @@ class TableFiles(FileJob):
             self.left_format or form_of(self.left, "--left-format"),
             self.right_format or form_of(self.right, "--right-format"),
         )
+        # One name for both is that of the spreadsheet, where the other file is none.
+        without = [form not in SPREADSHEETS and any(other in SPREADSHEETS for other in forms) for form in forms]
         left, right = (
-            FileFormat(form, self.delimiter, encoding or UTF_8, sheet)
-            for form, encoding, sheet in zip(forms, encodings, sheets, strict=True)
+            FileFormat(form, self.delimiter, encoding or UTF_8, None if left_out else sheet)
+            for form, encoding, sheet, left_out in zip(forms, encodings, sheets, without, strict=True)
         )
         return left, right
 
