@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import tempfile
 from pathlib import Path
@@ -172,5 +173,6 @@ async def examples() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    logging.getLogger("gramvec").setLevel(logging.CRITICAL)  # one example is a failure, whose traceback alarms
     text = json.dumps(asyncio.run(examples()), indent=1, ensure_ascii=False)
     TARGET.write_text(text + "\n", encoding="utf-8")

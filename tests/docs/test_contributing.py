@@ -126,7 +126,7 @@ def test_a_file_format(tmp_path: Path) -> None:
         '        if text.startswith("- "):\n'
         "            block.texts.append(text[2:].strip())\n"
         "            if block.records is not None:\n"
-        "                block.records.append({self.column: text[2:].strip()})\n"
+        '                block.records.append({self.column or "text": text[2:].strip()})\n'
         "        else:\n"
         '            block.refuse("no item of a list")\n\n\n'
         "class CsvReader(LineReader):",
@@ -138,6 +138,9 @@ def test_a_file_format(tmp_path: Path) -> None:
     )
     texts = [json.loads(line)["text"] for line in printed.splitlines()]
     assert texts == ["cheap flights", None, "cars"]
+    (tmp_path / "twice.md").write_text("- cheap flights\n- cheap  flights\n- cars\n")
+    kept = copy.command("gramvec.cli", "dedupe", tmp_path / "twice.md", "--on", "text", "--keep", "-")
+    assert kept == "text\ncheap flights\ncars\n"
 
 
 def test_a_layout_of_training_data(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.search.index import Index
 from gramvec.tables.batches import Reader
 from gramvec.tables.columns import text_of, value_or_none
-from gramvec.tables.inputs import COMPRESSED, STDIN, FileFormat, Form, Source
+from gramvec.tables.inputs import COMPRESSED, STDIN, FileFormat, Source
 from gramvec.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.tables.parquet import ParquetReader, pyarrow
 from gramvec.tables.readers import CsvReader, open_reader
@@ -38,11 +38,6 @@ MAX_ROWS = 100_000_000
 KNOWN_CANDIDATES = 10
 BLOCK_TEXTS = 1_024
 KeptForm = TableForm | Literal["txt"]
-# What rows of a form are written as where nothing else is asked for.
-BECOMES: dict[Form, KeptForm] = {
-    "txt": "txt", "csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "parquet": "parquet",
-    "json": "jsonl", "xlsx": "csv", "ods": "csv",
-}  # fmt: skip
 
 
 class DedupeTable(NamedTuple):
@@ -147,7 +142,11 @@ def form_to_keep(source: Path, form: FileFormat, output: Path | None) -> KeptFor
 
     Raises InputError for an ending that no form has.
     """
-    own = BECOMES[form.form]
+    own: KeptForm = "csv"  # of a form that is only read
+    if form.form == "txt" or form.form in TABLE_FORMS:
+        own = form.form
+    elif form.form == "json":
+        own = "jsonl"
     if output is None or output == STDIN or is_stream(output):
         return own
     ending = output.suffix.lower()
