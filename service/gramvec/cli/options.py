@@ -8,6 +8,7 @@ import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.vectors import SPACES
+from gramvec.jobs.file_job import MAX_NUMBER, MAX_THREADS
 
 if TYPE_CHECKING:
     pass
@@ -26,7 +27,6 @@ space_option = click.option(
     "--space", type=click.Choice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
-# Numbers that C libraries take as 32 bits, and threads, each of which is started.
-POSITIVE = click.IntRange(1, 10**9)
-THREADS = click.IntRange(1, 1024)
+POSITIVE = click.IntRange(1, MAX_NUMBER)
+THREADS = click.IntRange(1, MAX_THREADS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")

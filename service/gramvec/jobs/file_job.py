@@ -11,8 +11,9 @@ from gramvec.errors import InputError, quote
 # Columns that a written row has of the rows that it is made of.
 RowColumns = Literal["none", "compared", "all"]
 # Numbers that C libraries take as 32 bits, and threads, each of which is started.
-PositiveNumber = Annotated[int, Field(ge=1, le=10**9)]
-ThreadCount = Annotated[int, Field(ge=1, le=1024)]
+MAX_NUMBER, MAX_THREADS = 10**9, 1024
+PositiveNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+ThreadCount = Annotated[int, Field(ge=1, le=MAX_THREADS)]
 UnitNumber = Annotated[float, Field(ge=0, le=1)]
 
 
