@@ -18,7 +18,7 @@ from gramvec.embed.vectors import Space, VectorPrecision
 from gramvec.jobs.file_job import PositiveNumber, ThreadCount
 from gramvec.jobs.input_file import InputFile
 from gramvec.jobs.outcome import Done, report_done
-from gramvec.jobs.watch import JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobWatch
 from gramvec.runtime.base import Device
 from gramvec.tables.staging import check_outputs
 from gramvec.tables.writers import OutputForm
@@ -74,9 +74,8 @@ class EmbedJob(InputFile):
         self._files()
         return self
 
-    def run(self, watch: JobWatch | None = None) -> Done:
+    def run(self, watch: JobWatch = NO_WATCH) -> Done:
         """Embed the texts, and return how many rows there were and which were bad. Raises as `embed_file` does."""
-        watch = watch or JobWatch()
         check_outputs(self.output, inputs=[self.source], overwrite=self.overwrite)
         opened = load(self.model, device=self.device, max_characters=self.max_characters, threads=1, space=self.space)
         start = time.monotonic()

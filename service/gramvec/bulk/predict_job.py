@@ -23,7 +23,7 @@ from gramvec.errors import InputError, printable
 from gramvec.jobs.file_job import PositiveNumber
 from gramvec.jobs.input_file import InputFile
 from gramvec.jobs.outcome import Done, report_done
-from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobClock, JobWatch
 from gramvec.report import write_report
 from gramvec.runtime.base import Device
 from gramvec.tables.inputs import STDIN
@@ -75,13 +75,12 @@ class PredictJob(InputFile):
         self._form()
         return self
 
-    def run(self, watch: JobWatch | None = None) -> Done:
+    def run(self, watch: JobWatch = NO_WATCH) -> Done:
         """Label the texts, and return how many rows there were and which were bad. Raises as `embed_file` does.
 
         Args:
-            watch: receives the progress and the messages; None for none.
+            watch: receives the progress and the messages.
         """
-        watch = watch or JobWatch()
         clock = JobClock(watch.command)
         check_outputs(self.output, self.report, inputs=[self.head, self.source], overwrite=self.overwrite)
         head = self._load_head()

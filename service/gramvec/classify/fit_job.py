@@ -21,7 +21,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
 from gramvec.jobs.bad_rows import OnError
 from gramvec.jobs.file_job import FileJob, PositiveNumber, UnitNumber
-from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobClock, JobWatch
 from gramvec.progress import Progress
 from gramvec.report import write_report
 from gramvec.runtime.base import Device
@@ -106,16 +106,15 @@ class FitJob(FileJob):
         FileFormat("csv", self.delimiter, self.encoding)
         return self
 
-    def run(self, watch: JobWatch | None = None) -> FitResult:
+    def run(self, watch: JobWatch = NO_WATCH) -> FitResult:
         """Learn the head, write it and its report, and return both.
 
         Args:
-            watch: receives the progress and the messages; None for none.
+            watch: receives the progress and the messages.
 
         Raises:
             InputError: the texts or labels cannot be used, or an output cannot be written.
         """
-        watch = watch or JobWatch()
         clock = JobClock(watch.command)
         check_outputs(self.output, self.report, inputs=[self.labeled], overwrite=self.overwrite)
         form = FileFormat(form_of(self.labeled), self.delimiter, self.encoding)

@@ -25,7 +25,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.input_file import InputFile
-from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobClock, JobWatch
 from gramvec.matching.report import pair_model_fact
 from gramvec.report import JobReport, write_report
 from gramvec.runtime.base import Device
@@ -137,16 +137,15 @@ class DedupeJob(InputFile):
         form_to_keep(self.source, self.file_format(), self.keep)
         return self
 
-    def run(self, watch: JobWatch | None = None) -> DedupeResult:
+    def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
         """Find the duplicates, write the outputs that the record names, and return what was found.
 
         Args:
-            watch: receives the progress and the messages; None for none.
+            watch: receives the progress and the messages.
 
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        watch = watch or JobWatch()
         clock = JobClock(watch.command)
         check_outputs(self.output, self.keep, self.report, inputs=[self.source, self.against], overwrite=self.overwrite)
         name = "standard input" if self.source == STDIN else self.source.name

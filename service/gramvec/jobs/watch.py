@@ -23,6 +23,9 @@ class JobWatch(Progress):
         """Take a message of one sentence."""
 
 
+NO_WATCH = JobWatch()
+
+
 class JobClock:
     """Clock of a job, which starts when this is made, and the facts of the run for its report.
 

@@ -20,7 +20,7 @@ from gramvec.errors import InputError, import_extra
 from gramvec.jobs.columns import read_columns
 from gramvec.jobs.file_job import FileJob, OptionError, ThreadCount
 from gramvec.jobs.input_file import InputFile
-from gramvec.jobs.watch import JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobWatch
 from gramvec.matching.fields import Field
 from gramvec.matching.fit_matcher import check_enough, scikit_learn
 from gramvec.matching.jobs import MatchJob, TableFiles
@@ -71,17 +71,16 @@ class PairReviewJob(TableFiles):
             raise OptionError("--on names a column twice; leave one out", field="on")
         return self
 
-    def run(self, watch: JobWatch | None = None, write_command: WriteCommand | None = None) -> list[str] | None:
+    def run(self, watch: JobWatch = NO_WATCH, write_command: WriteCommand | None = None) -> list[str] | None:
         """Show the page until the review is finished; return what it wrote, as sentences, or None if it was stopped.
 
         Args:
-            watch: receives the progress and the messages, among them the page's address; None for none.
+            watch: receives the progress and the messages, among them the page's address.
             write_command: names the command that repeats what was written; None for none.
 
         Raises:
             InputError: the tables or the file of answers cannot be used.
         """
-        watch = watch or JobWatch()
         _check_files(self.labels, [self.left, self.right], [self.output, self.save_matcher], overwrite=self.overwrite)
         form_to_write(self.output, TABLE_FORMS)
         scikit_learn("ensemble")  # a missing library is reported before the work
@@ -142,13 +141,12 @@ class LabelReviewJob(InputFile):
             raise OptionError("-o - is standard output; a review writes its matches to a file", field="output")
         return self
 
-    def run(self, watch: JobWatch | None = None, write_command: WriteCommand | None = None) -> list[str] | None:
+    def run(self, watch: JobWatch = NO_WATCH, write_command: WriteCommand | None = None) -> list[str] | None:
         """Show the page until the review is finished. Arguments and results are those of `PairReviewJob.run`.
 
         Raises:
             InputError: the texts, the head or the file of answers cannot be used.
         """
-        watch = watch or JobWatch()
         _check_files(self.labels, [self.source, self.head], [self.output], overwrite=self.overwrite)
         import_extra("scipy.sparse", "classify", PURPOSE)
         head = Head.load(self.head)

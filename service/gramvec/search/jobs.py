@@ -19,7 +19,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.file_job import FileJob, OptionError, PositiveNumber, ThreadCount
 from gramvec.jobs.input_file import InputFile
 from gramvec.jobs.outcome import Done, report_done
-from gramvec.jobs.watch import JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobWatch
 from gramvec.runtime.base import Device
 from gramvec.search.build import build_index
 from gramvec.search.changes import add_to_index, rebuild_index, remove_from_index
@@ -71,9 +71,8 @@ class BuildJob(InputFile):
     resume: bool = False
     threads: ThreadCount | None = None
 
-    def run(self, watch: JobWatch | None = None) -> Done:
+    def run(self, watch: JobWatch = NO_WATCH) -> Done:
         """Build the index. Raises as `build_index` does."""
-        watch = watch or JobWatch()
         opened = load(self.model, device=self.device, max_characters=self.max_characters, threads=1)
         start = time.monotonic()
         with closing(opened) as embedder:
@@ -107,9 +106,8 @@ class AddJob(InputFile):
     truncate: bool = False
     threads: ThreadCount | None = None
 
-    def run(self, watch: JobWatch | None = None) -> Done:
+    def run(self, watch: JobWatch = NO_WATCH) -> Done:
         """Add the texts. Raises as `add_to_index` does."""
-        watch = watch or JobWatch()
         opened = Index(self.index, model=self.model, device=self.device).embedder
         start = time.monotonic()
         with closing(opened) as embedder:
@@ -134,13 +132,13 @@ class RemoveJob(FileJob):
     ids: tuple[str, ...] = ()
     file: Path | None = None
 
-    def run(self, watch: JobWatch | None = None) -> int:
+    def run(self, watch: JobWatch = NO_WATCH) -> int:
         """Remove the rows, and return how many are left. Raises as `remove_from_index` does."""
         ids = [*self.ids, *filter(None, _read_lines(self.file) if self.file is not None else ())]
         if not ids:
             raise OptionError("no ids to remove; give ids, or a file of them with --ids", field="ids")
         left = remove_from_index(self.index, ids)
-        (watch or JobWatch()).report(f"{len(set(ids)):,} rows removed, {left:,} left in {self.index}")
+        watch.report(f"{len(set(ids)):,} rows removed, {left:,} left in {self.index}")
         return left
 
 
@@ -159,9 +157,8 @@ class RebuildJob(FileJob):
     device: Device = "auto"
     threads: ThreadCount | None = None
 
-    def run(self, watch: JobWatch | None = None) -> int:
+    def run(self, watch: JobWatch = NO_WATCH) -> int:
         """Build the index anew, and return how many rows it has. Raises as `rebuild_index` does."""
-        watch = watch or JobWatch()
         model = self.model if self.model is not None else find_model(self.index, read_manifest(self.index, OLDEST))
         start = time.monotonic()
         with closing(load(model, device=self.device, threads=1)) as embedder:
@@ -230,7 +227,7 @@ class SearchJob(FileJob):
         form_to_write(self.output, TABLE_FORMS, option="")
         return self
 
-    def run(self, watch: JobWatch | None = None) -> int:
+    def run(self, watch: JobWatch = NO_WATCH) -> int:
         """Write the hits of all queries, and return how many queries there were.
 
         Raises InputError for an index, a query or a condition that cannot be used.
@@ -255,7 +252,7 @@ class SearchJob(FileJob):
         write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records())
         return answered
 
-    def open_answers(self, watch: JobWatch | None = None) -> tuple[list[str], Iterator[AnsweredQuery]]:
+    def open_answers(self, watch: JobWatch = NO_WATCH) -> tuple[list[str], Iterator[AnsweredQuery]]:
         """Return the columns of the index, and each query with its hits, which are found as they are asked for."""
         index = Index(self.index, model=self.model, device=self.device, threads=self.threads)
         queries, texts = tee(self.queries if self.file is None else _read_lines(self.file))
@@ -263,7 +260,7 @@ class SearchJob(FileJob):
             texts, self.k, where=parse_conditions(self.where), only=self.only, min_score=self.min_score,
             literal=self.literal, truncate=self.truncate,
         )  # fmt: skip
-        return index.columns, self._answer(queries, hits, watch or JobWatch())
+        return index.columns, self._answer(queries, hits, watch)
 
     def _answer(self, queries: Iterator[str], hits: Iterable[list[Hit]], watch: JobWatch) -> Iterator[AnsweredQuery]:
         """Yield each query with its hits, and report those that have none."""

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from gramvec.errors import InputError
 from gramvec.jobs.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
-from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobClock, JobWatch
 from gramvec.matching.features import TablePair
 from gramvec.matching.fields import ChosenMatches, Field, choose
 from gramvec.matching.fit_matcher import fit_matcher
@@ -136,16 +136,15 @@ class MatchJob(TableFiles):
             form_to_write(self.review, TABLE_FORMS, option="")
         return self
 
-    def run(self, watch: JobWatch | None = None) -> MatchResult:
+    def run(self, watch: JobWatch = NO_WATCH) -> MatchResult:
         """Match the tables, write the outputs that the record names, and return the matches.
 
         Args:
-            watch: receives the progress and the messages; None for none.
+            watch: receives the progress and the messages.
 
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        watch = watch or JobWatch()
         clock = JobClock(watch.command)
         if self.review and self.review.exists():
             raise InputError(

@@ -13,7 +13,7 @@ from gramvec.embed.loading import load
 from gramvec.jobs.columns import Columns, read_columns
 from gramvec.jobs.file_job import RowColumns
 from gramvec.jobs.input_file import InputFile
-from gramvec.jobs.watch import JobClock, JobWatch
+from gramvec.jobs.watch import NO_WATCH, JobClock, JobWatch
 from gramvec.matching.report import given_report, pair_model_fact
 from gramvec.pairs.given_pairs import score_given
 from gramvec.report import write_report
@@ -76,16 +76,15 @@ class PairsJob(InputFile):
         self._form()
         return self
 
-    def run(self, watch: JobWatch | None = None) -> PairsResult:
+    def run(self, watch: JobWatch = NO_WATCH) -> PairsResult:
         """Score the pairs, write the outputs that the record names, and return the scores.
 
         Args:
-            watch: receives the progress and the messages; None for none.
+            watch: receives the progress and the messages.
 
         Raises:
             InputError: the file cannot be read or used, or an output cannot be written.
         """
-        watch = watch or JobWatch()
         clock = JobClock(watch.command)
         check_outputs(self.output, self.report, inputs=[self.source], overwrite=self.overwrite)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
