@@ -50,7 +50,7 @@ needs-data:
 FUZZ_SECONDS ?= 600
 FUZZ ?=
 pair-model: needs-data $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in minutes, and print their left-out figures
-	$(BIN)/python -m gramvec_training.runs.pair_model $(DATA)/dev service/gramvec/pairs $(if $(KINDS),--kinds)
+	$(BIN)/python -m gramvec_training.runs.pair_model $(DATA)/dev service/gramvec/jobs/pairs $(if $(KINDS),--kinds)
 
 fuzz: $(VENV)/.dev  ## random bundles, graphs, tables, indexes and their histories, matchers, tokenizers, runtimes and requests, the loops with sanitizers; FUZZ='--seed 1 --only loops'
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) $(FUZZ)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 import gramvec
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.classify.fit import fit_head
+from gramvec.jobs.classify.fit import fit_head
 
 SETS = {
     "hwu64": ("classification/hwu64/train.tsv", "classification/hwu64/test.tsv", (5, 20, None)),

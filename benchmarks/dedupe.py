@@ -27,10 +27,10 @@ from benchmarks.left_out import leave_out
 from benchmarks.match import BLOCK_ROWS, Join, best_f1, read_joins
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.duplicates.likely import likely_pairs
-from gramvec.duplicates.pairs import MIN_THRESHOLD
-from gramvec.matching.match_tables import threshold_of
-from gramvec.matching.nearest import Matches, concatenate_matches, select_pairs
+from gramvec.jobs.duplicates.likely import likely_pairs
+from gramvec.jobs.duplicates.pairs import MIN_THRESHOLD
+from gramvec.jobs.matching.match_tables import threshold_of
+from gramvec.jobs.matching.nearest import Matches, concatenate_matches, select_pairs
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
 
 # Rows that TF-IDF compares a line with to find its duplicates.

@@ -21,8 +21,8 @@ from benchmarks.bulk import command_cost
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.embed.embedder import Embedder
-from gramvec.search.snapshot import Only
-from gramvec.search.vectors import unit_vectors
+from gramvec.jobs.search.snapshot import Only
+from gramvec.jobs.search.vectors import unit_vectors
 
 LINES, WORDS, QUERIES, TOGETHER, HITS, HUNDRED = 200_000, 13, 20, 20, 10, 100
 LIMIT = "vectors @ query"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from gramvec.matching import match_tables
-from gramvec.pairs.model import PairModel
+from gramvec.jobs.matching import match_tables
+from gramvec.jobs.pairs.model import PairModel
 from gramvec_training.data.pair_tables import LearningTable
 from gramvec_training.runs.pair_model import learn
 

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
-from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Field, choose
-from gramvec.matching.fit_matcher import best_threshold, fit_matcher
-from gramvec.matching.match_tables import choose_pairs, match_fields, score_fields, threshold_of
-from gramvec.matching.matcher import PairLabels, score_candidates
-from gramvec.matching.nearest import Matches
+from gramvec.jobs.matching.features import TablePair
+from gramvec.jobs.matching.fields import Field, choose
+from gramvec.jobs.matching.fit_matcher import best_threshold, fit_matcher
+from gramvec.jobs.matching.match_tables import choose_pairs, match_fields, score_fields, threshold_of
+from gramvec.jobs.matching.matcher import PairLabels, score_candidates
+from gramvec.jobs.matching.nearest import Matches
 from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]

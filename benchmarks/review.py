@@ -26,14 +26,14 @@ from benchmarks.left_out import leave_out
 from benchmarks.match import Tables, find_tables
 from benchmarks.review_labels import print_label_figures
 from gramvec.errors import InputError
-from gramvec.matching.features import TablePair
-from gramvec.matching.fit_matcher import check_enough, fit_matcher
-from gramvec.matching.match_tables import choose_pairs, score_fields
-from gramvec.matching.matcher import PairLabels, score_pairs
-from gramvec.report.records import Pair
-from gramvec.review.answers_file import AnswersFile
-from gramvec.review.pair_questions import LearnedScores, PairQuestions
-from gramvec.review.session import ReviewSession
+from gramvec.jobs.matching.features import TablePair
+from gramvec.jobs.matching.fit_matcher import check_enough, fit_matcher
+from gramvec.jobs.matching.match_tables import choose_pairs, score_fields
+from gramvec.jobs.matching.matcher import PairLabels, score_pairs
+from gramvec.jobs.report.records import Pair
+from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.pair_questions import LearnedScores, PairQuestions
+from gramvec.jobs.review.session import ReviewSession
 from gramvec_training.data.pair_tables import read_learning_tables
 from gramvec_training.evaluate.matching import f1_at
 

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from gramvec.classify.fit import fit_head
-from gramvec.classify.head import Head
-from gramvec.classify.labeled import read_labeled
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
-from gramvec.review.answers_file import AnswersFile
-from gramvec.review.label_questions import LabelQuestions
-from gramvec.review.session import ReviewSession
-from gramvec.tables.inputs import FileFormat
+from gramvec.jobs.classify.fit import fit_head
+from gramvec.jobs.classify.head import Head
+from gramvec.jobs.classify.labeled import read_labeled
+from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.label_questions import LabelQuestions
+from gramvec.jobs.review.session import ReviewSession
+from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.text.arrays import Floats
 
 SETS = {"hwu64": "HWU64", "snips": "SNIPS"}

@@ -30,8 +30,8 @@ import gramvec
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.embed.reranking import rerank_scores
+from gramvec.jobs.search import snapshot
 from gramvec.lexical.top_k import top_k
-from gramvec.search import snapshot
 from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 # Columns of the table, and the files of the queries.

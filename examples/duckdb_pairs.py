@@ -7,7 +7,7 @@ only.
 
 import duckdb
 
-from gramvec.pairs.arrow import blocking_keys, pair_scores
+from gramvec.jobs.pairs.arrow import blocking_keys, pair_scores
 
 NAMES = [
     "Canon PowerShot SD1100 IS", "Nikon Coolpix S8100", "Cannon Powershot SD1100-IS", "garden hose, green",

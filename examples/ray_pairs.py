@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import ray
 
-from gramvec.pairs.arrow import blocking_keys, pair_scores
+from gramvec.jobs.pairs.arrow import blocking_keys, pair_scores
 
 NAMES = [
     "Canon PowerShot SD1100 IS", "Nikon Coolpix S8100", "Cannon Powershot SD1100-IS", "garden hose, green",

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import arrow_udf, col, count, explode
 
-from gramvec.pairs.arrow import blocking_keys, pair_scores
+from gramvec.jobs.pairs.arrow import blocking_keys, pair_scores
 
 NAMES = [
     "Canon PowerShot SD1100 IS", "Nikon Coolpix S8100", "Cannon Powershot SD1100-IS", "garden hose, green",

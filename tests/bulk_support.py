@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from conftest import MODELS, ROOT
-from gramvec.tables.staging import journal_of
+from gramvec.jobs.tables.staging import journal_of
 
 MODEL = str(MODELS / "paragram-phrase")
 PATIENCE = 60
@@ -48,7 +48,7 @@ def refusal(*arguments: object, stdin: bytes = b"") -> str:
 # The command, which waits to be killed once its journal speaks of rows and more has been written since.
 SLOW_EMBED = """
 import signal, sys, time
-from gramvec.jobs.stage import Stage
+from gramvec.jobs.common.stage import Stage
 from gramvec.cli import main
 checkpoint, append = Stage._checkpoint, Stage.append
 def checkpoint_at_once(stage):

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp
 
 import gramvec
 from gramvec import Embedder
-from gramvec.classify.head import Head
 from gramvec.errors import BackendError, Overloaded
+from gramvec.jobs.classify.head import Head
 from gramvec.server import openapi
 from gramvec.server.app import Application, create_app
 from gramvec.server.settings import Settings

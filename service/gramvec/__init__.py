@@ -23,11 +23,11 @@ from gramvec.errors import (
 
 if TYPE_CHECKING:
     from gramvec import client, explain, integrations, lexical
-    from gramvec.duplicates.api import dedupe
     from gramvec.embed.embedder import Embedder
     from gramvec.embed.loading import load
-    from gramvec.matching.api import match, pair_scores
-    from gramvec.search.index import Index
+    from gramvec.jobs.duplicates.api import dedupe
+    from gramvec.jobs.matching.api import match, pair_scores
+    from gramvec.jobs.search.index import Index
 
 __all__ = [
     "BackendError",
@@ -56,11 +56,11 @@ __version__ = "0.2.0"
 # Imported on first use: they import numpy, and `gramvec serve` sets an environment variable before that.
 _WHERE = {
     "Embedder": "gramvec.embed",
-    "Index": "gramvec.search",
-    "dedupe": "gramvec.duplicates",
+    "Index": "gramvec.jobs.search",
+    "dedupe": "gramvec.jobs.duplicates",
     "load": "gramvec.embed",
-    "match": "gramvec.matching",
-    "pair_scores": "gramvec.matching",
+    "match": "gramvec.jobs.matching",
+    "pair_scores": "gramvec.jobs.matching",
 }
 _MODULES = ("client", "explain", "integrations", "lexical")
 

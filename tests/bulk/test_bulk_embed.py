@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 import gramvec
 from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
 from errors_support import assert_names, refused
-from gramvec.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
+from gramvec.jobs.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
+from gramvec.jobs.tables.batches import START, Block
+from gramvec.jobs.tables.inputs import Source
+from gramvec.jobs.tables.parquet import DimensionColumns
+from gramvec.jobs.tables.readers import open_reader
+from gramvec.jobs.tables.staging import partial_of
+from gramvec.jobs.tables.writers import RowsForm, VectorRowsForm
 from gramvec.progress import Progress
-from gramvec.tables.batches import START, Block
-from gramvec.tables.inputs import Source
-from gramvec.tables.parquet import DimensionColumns
-from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import partial_of
-from gramvec.tables.writers import RowsForm, VectorRowsForm
 
 pytestmark = pytest.mark.slow
 
@@ -303,7 +303,7 @@ PEAK = """
 import sys
 from pathlib import Path
 import gramvec
-from gramvec.bulk.embed_file import Files, embed_file
+from gramvec.jobs.bulk.embed_file import Files, embed_file
 embedder = gramvec.load(sys.argv[1], device="cpu", threads=1)
 embed_file(embedder, Files(Path(sys.argv[2]), Path(sys.argv[3])), threads=2)
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))

@@ -16,7 +16,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from gramvec.bulk.embed_file import Files, Options, embed_file
+from gramvec.jobs.bulk.embed_file import Files, Options, embed_file
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(150)]
 
@@ -31,7 +31,7 @@ FILES, ROWS = 12, 20_000
 JOB = """
 import sys
 import ray
-from gramvec.bulk.transform import Embed, embed_parquet
+from gramvec.jobs.bulk.transform import Embed, embed_parquet
 command, source, output, model = sys.argv[1:]
 ray.init(num_cpus=4,  # two for the actors, two for reading and writing
           include_dashboard=False, logging_level="error", log_to_driver=False)

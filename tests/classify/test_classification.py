@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 from conftest import MODELS
 from errors_support import assert_names, refused
-from gramvec.classify.fit import SCALES, fit_head, logistic_regression
-from gramvec.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, score_logits
-from gramvec.classify.ngrams import NgramColumns
-from gramvec.classify.targets import Targets
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.jobs.columns import read_columns
+from gramvec.jobs.classify.fit import SCALES, fit_head, logistic_regression
+from gramvec.jobs.classify.head import MAX_LABELS, VERSION, Head, HeadWeights, score_logits
+from gramvec.jobs.classify.ngrams import NgramColumns
+from gramvec.jobs.classify.targets import Targets
+from gramvec.jobs.common.columns import read_columns
 from gramvec.text.array_file import pack_arrays
 from gramvec.text.folding import fold_letters
 

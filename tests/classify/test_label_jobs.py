@@ -9,9 +9,9 @@ import pytest
 
 from bulk_support import MODEL
 from errors_support import refused
-from gramvec.bulk.predict_job import PredictJob
-from gramvec.classify.fit_job import FitJob
 from gramvec.errors import InputError
+from gramvec.jobs.bulk.predict_job import PredictJob
+from gramvec.jobs.classify.fit_job import FitJob
 
 pytest.importorskip("sklearn", reason="learning labels needs scikit-learn: pip install 'gramvec[classify]'")
 

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from conftest import MODELS
 from errors_support import refused
-from gramvec.classify.head import Head
-from gramvec.classify.labeled import LabeledTexts, read_labeled
 from gramvec.cli import cli
 from gramvec.errors import InputError
-from gramvec.tables.inputs import FileFormat, form_of
+from gramvec.jobs.classify.head import Head
+from gramvec.jobs.classify.labeled import LabeledTexts, read_labeled
+from gramvec.jobs.tables.inputs import FileFormat, form_of
 
 
 def read(path: Path, content: str, **options: bool | None) -> LabeledTexts:

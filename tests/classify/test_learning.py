@@ -14,13 +14,13 @@ from scipy import sparse
 
 from conftest import KeptProgress
 from errors_support import refused
-from gramvec.classify import copies, svm
-from gramvec.classify.copies import LONGEST, near_copies, parts_held_out
-from gramvec.classify.fit import fit_head
-from gramvec.classify.ngrams import NgramColumns
-from gramvec.classify.svm import learn_svm
-from gramvec.classify.targets import Targets
-from gramvec.classify.threshold import best_threshold, own_thresholds, threshold_that_keeps
+from gramvec.jobs.classify import copies, svm
+from gramvec.jobs.classify.copies import LONGEST, near_copies, parts_held_out
+from gramvec.jobs.classify.fit import fit_head
+from gramvec.jobs.classify.ngrams import NgramColumns
+from gramvec.jobs.classify.svm import learn_svm
+from gramvec.jobs.classify.targets import Targets
+from gramvec.jobs.classify.threshold import best_threshold, own_thresholds, threshold_that_keeps
 from gramvec.native import loops
 
 DIGEST = "ab" * 32

@@ -10,9 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from errors_support import refused
-from gramvec.bulk.embed_job import EmbedJob
-from gramvec.bulk.predict_job import PredictJob
-from gramvec.classify.fit_job import FitJob
 from gramvec.cli.jobs.classify import fit, predict
 from gramvec.cli.jobs.dedupe import dedupe
 from gramvec.cli.jobs.embed import embed
@@ -20,11 +17,14 @@ from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.pairs import pairs_command
 from gramvec.cli.jobs.run import write_command
 from gramvec.cli.jobs.search import add, build, rebuild, remove, search
-from gramvec.duplicates.dedupe_job import DedupeJob
 from gramvec.errors import InputError
-from gramvec.jobs.file_job import FileJob, OptionError, PositiveNumber
-from gramvec.matching.jobs import MatchJob, PairsJob
-from gramvec.search.jobs import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.bulk.embed_job import EmbedJob
+from gramvec.jobs.bulk.predict_job import PredictJob
+from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.common.file_job import FileJob, OptionError, PositiveNumber
+from gramvec.jobs.duplicates.dedupe_job import DedupeJob
+from gramvec.jobs.matching.jobs import MatchJob, PairsJob
+from gramvec.jobs.search.jobs import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 
 COMMANDS: list[tuple[click.Command, type[FileJob]]] = [
     (match_command, MatchJob),

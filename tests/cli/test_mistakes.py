@@ -24,7 +24,7 @@ from conftest import MODELS, ROOT
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli import cli
 from gramvec.errors import GramvecError
-from gramvec.search import Index
+from gramvec.jobs.search import Index
 
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 WITHOUT = "An extra is not installed"

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from conftest import KeptProgress
-from gramvec.jobs import bars
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.jobs.columns import read_columns
+from gramvec.jobs.common import bars
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.common.columns import read_columns
 
 
 def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +45,8 @@ def test_a_short_job_writes_nothing_into_a_log(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_terminal_has_a_bar() -> None:
     script = (
-        "from gramvec.jobs.bars import progress_bar\nwith progress_bar('indexing', 10) as bar:\n    bar.update(10)\n"
+        "from gramvec.jobs.common.bars import progress_bar\n"
+        "with progress_bar('indexing', 10) as bar:\n    bar.update(10)\n"
     )
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (24, 80))

@@ -16,9 +16,9 @@ from test_client import DIGEST, SMALL, stranger
 import gramvec
 from conftest import ROOT
 from errors_support import refused
-from gramvec.classify.head import Head
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
 from gramvec.errors import InputError, ServiceError
+from gramvec.jobs.classify.head import Head
 from gramvec.lexical.sparse import uniform
 from gramvec.server.settings import Settings
 from http_support import RunningServer, running

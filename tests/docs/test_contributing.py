@@ -114,7 +114,7 @@ def test_a_route(tmp_path: Path) -> None:
 
 def test_a_file_format(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "A file format")
-    files = "service/gramvec/tables"
+    files = "service/gramvec/jobs/tables"
     copy.replace(f"{files}/inputs.py", '"tsv", "parquet",', '"tsv", "md", "parquet",')
     copy.replace(
         f"{files}/readers.py",

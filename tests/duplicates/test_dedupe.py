@@ -17,16 +17,16 @@ import gramvec
 from bulk_support import MODEL, as_csv, gramvec_command
 from conftest import KeptProgress
 from errors_support import assert_names, refused
-from gramvec.duplicates import differences, exact_join, pairs
-from gramvec.duplicates.differences import difference, same_numbers, word_replaced
-from gramvec.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
-from gramvec.duplicates.features import NO_PAIRS, SLACK, Features, NearPairs
-from gramvec.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
-from gramvec.duplicates.pairs import groups, similar_pairs
-from gramvec.duplicates.rows import read_rows
 from gramvec.errors import InputError
-from gramvec.tables.inputs import FileFormat
-from gramvec.tables.outputs import TABLE_FORMS
+from gramvec.jobs.duplicates import differences, exact_join, pairs
+from gramvec.jobs.duplicates.differences import difference, same_numbers, word_replaced
+from gramvec.jobs.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.features import NO_PAIRS, SLACK, Features, NearPairs
+from gramvec.jobs.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
+from gramvec.jobs.duplicates.pairs import groups, similar_pairs
+from gramvec.jobs.duplicates.rows import read_rows
+from gramvec.jobs.tables.inputs import FileFormat
+from gramvec.jobs.tables.outputs import TABLE_FORMS
 from spreadsheet_support import write_xlsx
 
 for _module in ("tantivy", "scipy"):

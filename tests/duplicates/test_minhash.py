@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gramvec.duplicates.features import FEATURE_BITS, Features
-from gramvec.duplicates.minhash import NEIGHBORS, SAMPLES, MinHashJoin, Sketches, sketches_of
+from gramvec.jobs.duplicates.features import FEATURE_BITS, Features
+from gramvec.jobs.duplicates.minhash import NEIGHBORS, SAMPLES, MinHashJoin, Sketches, sketches_of
 
 pytest.importorskip("scipy", reason="scipy is not installed: pip install '.[search]'")
 

@@ -21,9 +21,9 @@ import numpy as np
 
 import gramvec
 from fuzz import mutate
-from gramvec.search import changes, snapshot
-from gramvec.search.filters import conditions_of
-from gramvec.search.signs import signs_of
+from gramvec.jobs.search import changes, snapshot
+from gramvec.jobs.search.filters import conditions_of
+from gramvec.jobs.search.signs import signs_of
 
 STEPS = 12
 WORDS = ["parcel", "late", "lost", "order", "a", "bb", "caf\u00e9", "東京", "x1", "refund", "late late"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import gramvec
 from fuzz import mutate
 from gramvec.errors import InputError
-from gramvec.search import snapshot
+from gramvec.jobs.search import snapshot
 
 ROWS = [{"text": f"parcel {row} is late", "n": row, "team": "ab"[row % 2]} for row in range(40)]
 WHERE = [None, {"n": {"gte": 5}}, {"team": "a"}]

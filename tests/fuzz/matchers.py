@@ -10,8 +10,8 @@ import numpy as np
 
 from fuzz import mutate
 from gramvec.errors import InputError
-from gramvec.matching.features import feature_names
-from gramvec.matching.matcher_file import FORMAT, VERSION, load_matcher, save_matcher
+from gramvec.jobs.matching.features import feature_names
+from gramvec.jobs.matching.matcher_file import FORMAT, VERSION, load_matcher, save_matcher
 
 NAMES = feature_names(1)
 TREES = {

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from fuzz import mutate
-from gramvec.classify.head import ARRAYS, VERSION, Head
 from gramvec.errors import InputError
-from gramvec.jobs.columns import read_columns
-from gramvec.tables.batches import START
-from gramvec.tables.columns import TableRows
-from gramvec.tables.inputs import FileFormat, Form, Source
-from gramvec.tables.readers import open_reader
+from gramvec.jobs.classify.head import ARRAYS, VERSION, Head
+from gramvec.jobs.common.columns import read_columns
+from gramvec.jobs.tables.batches import START
+from gramvec.jobs.tables.columns import TableRows
+from gramvec.jobs.tables.inputs import FileFormat, Form, Source
+from gramvec.jobs.tables.readers import open_reader
 from gramvec.text.array_file import pack_arrays
 from spreadsheet_support import write_ods, write_xlsx
 

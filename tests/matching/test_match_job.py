@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gramvec.errors import InputError
-from gramvec.jobs.file_job import OptionError
-from gramvec.jobs.watch import JobWatch
-from gramvec.matching.jobs import MatchJob
+from gramvec.jobs.common.file_job import OptionError
+from gramvec.jobs.common.watch import JobWatch
+from gramvec.jobs.matching.jobs import MatchJob
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -12,9 +12,9 @@ import pytest
 
 from bulk_support import gramvec_command
 from errors_support import assert_names
-from gramvec.matching.fields import Field
-from gramvec.matching.match_tables import match_fields
-from gramvec.matching.report import match_report
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.match_tables import match_fields
+from gramvec.jobs.matching.report import match_report
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

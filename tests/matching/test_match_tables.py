@@ -14,11 +14,11 @@ import gramvec
 from bulk_support import gramvec_command
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.matching import groups
-from gramvec.matching.fields import Field
-from gramvec.matching.groups import GroupPairs, group_rows
-from gramvec.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
-from gramvec.matching.nearest import Matches
+from gramvec.jobs.matching import groups
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.groups import GroupPairs, group_rows
+from gramvec.jobs.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
+from gramvec.jobs.matching.nearest import Matches
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -23,11 +23,11 @@ from conftest import ROOT, KeptProgress
 from errors_support import refused
 from gramvec import lexical
 from gramvec.errors import InputError
-from gramvec.matching import nearest as cosines
-from gramvec.matching.features import TablePair
-from gramvec.matching.fields import Field, vectors_of
-from gramvec.matching.jobs.match_rows import shared_words, with_unmatched
-from gramvec.matching.nearest import Matches
+from gramvec.jobs.matching import nearest as cosines
+from gramvec.jobs.matching.features import TablePair
+from gramvec.jobs.matching.fields import Field, vectors_of
+from gramvec.jobs.matching.jobs.match_rows import shared_words, with_unmatched
+from gramvec.jobs.matching.nearest import Matches
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def brute_force(left: lexical.SparseVectors, right: lexical.SparseVectors, k: in
     return found
 
 
-def as_list(found: gramvec.matching.Matches) -> list[tuple]:
+def as_list(found: gramvec.jobs.matching.Matches) -> list[tuple]:
     return list(zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True))
 
 
@@ -200,7 +200,7 @@ def test_a_block_is_all_that_is_compared(monkeypatch: pytest.MonkeyPatch) -> Non
     keys = [rng.choice(["x", " X", "y", ""]) for _ in texts]
     table = {"name": texts, "key": keys}
     few = gramvec.match(table, dict(table), on="name", block="key", top=3, threshold=0)
-    monkeypatch.setattr("gramvec.matching.fields.FEW_PAIRS", 0)
+    monkeypatch.setattr("gramvec.jobs.matching.fields.FEW_PAIRS", 0)
     assert as_list(gramvec.match(table, dict(table), on="name", block="key", top=3, threshold=0)) == as_list(few)
     names = [" ".join(key.split()).lower() for key in keys]
     assert len(few.left) > 20

@@ -22,14 +22,14 @@ from bulk_support import gramvec_command
 from conftest import ROOT
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.matching import fit_matcher as learning
-from gramvec.matching.api import Matcher
-from gramvec.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
-from gramvec.matching.fields import Field
-from gramvec.matching.inputs import labels_of, read_labels
-from gramvec.matching.matcher import PairLabels, hold_labels, list_uncertain
-from gramvec.matching.matcher_file import load_matcher
-from gramvec.matching.nearest import Matches
+from gramvec.jobs.matching import fit_matcher as learning
+from gramvec.jobs.matching.api import Matcher
+from gramvec.jobs.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.inputs import labels_of, read_labels
+from gramvec.jobs.matching.matcher import PairLabels, hold_labels, list_uncertain
+from gramvec.jobs.matching.matcher_file import load_matcher
+from gramvec.jobs.matching.nearest import Matches
 
 pytestmark = pytest.mark.slow
 

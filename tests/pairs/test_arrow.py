@@ -11,7 +11,7 @@ import pytest
 
 import gramvec
 from errors_support import refused
-from gramvec.pairs.arrow import blocking_keys, pair_scores
+from gramvec.jobs.pairs.arrow import blocking_keys, pair_scores
 
 pa = pytest.importorskip("pyarrow")
 

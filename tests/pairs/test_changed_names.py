@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from gramvec.pairs.model import FOLDER
+from gramvec.jobs.pairs.model import FOLDER
 
 names = pytest.importorskip("gramvec_training.data.changed_names", reason="the training package is not installed")
 NAMES = ["Golden Road Brewing", "Galaxy 31", "Louis XIV", "Big Sky", "\u6771\u4eac", "", "1999 final", "Galaxy 32"]

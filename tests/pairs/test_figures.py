@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gramvec.jobs.pairs import figures_in_python
+from gramvec.jobs.pairs.figures import NAMES, OF_PAIR, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.figures_in_python import edits, token_likeness
+from gramvec.jobs.pairs.tokens import fold_text, tokens_of
 from gramvec.native import loops
-from gramvec.pairs import figures_in_python
-from gramvec.pairs.figures import NAMES, OF_PAIR, one_table_rivals, pair_figures, rival_figures
-from gramvec.pairs.figures_in_python import edits, token_likeness
-from gramvec.pairs.tokens import fold_text, tokens_of
 
 WORDS = [
     "acme",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gramvec
 from gramvec import Embedder
-from gramvec.classify.head import Head
+from gramvec.jobs.classify.head import Head
 from gramvec.server.settings import Settings
 from http_support import asking
 

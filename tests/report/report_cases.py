@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gramvec.report import (
+from gramvec.jobs.report import (
     Calibration,
     ComparedValue,
     Confusion,

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.report import mark_differences
-from gramvec.report.differences import MAX_CHARACTERS
+from gramvec.jobs.report import mark_differences
+from gramvec.jobs.report.differences import MAX_CHARACTERS
 
 TEXTS = st.text(st.sampled_from("abAB é12 .-\u0130ß東"), max_size=40)
 

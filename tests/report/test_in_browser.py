@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from browser_support import chromium
-from gramvec.report import JobReport, write_page
+from gramvec.jobs.report import JobReport, write_page
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from report_cases import HOSTILE, large_report, whole_report
 
-from gramvec.report import Calibration, Confusion, ScoreHistogram, render_page, write_page
-from gramvec.report.records import BINS, count_groups
+from gramvec.jobs.report import Calibration, Confusion, ScoreHistogram, render_page, write_page
+from gramvec.jobs.report.records import BINS, count_groups
 
 
 def test_scores_are_counted_by_thousandths():

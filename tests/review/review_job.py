@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gramvec.report import Pair, ValuePair
-from gramvec.review.pair_questions import LearnedScores
+from gramvec.jobs.report import Pair, ValuePair
+from gramvec.jobs.review.pair_questions import LearnedScores
 
 
 class NumberJob:

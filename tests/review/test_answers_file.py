@@ -7,7 +7,7 @@ import pytest
 
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.review.answers_file import AnswersFile
+from gramvec.jobs.review.answers_file import AnswersFile
 
 COLUMNS = ("left", "right", "match")
 HEADER = "left,right,match\n"

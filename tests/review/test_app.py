@@ -13,10 +13,10 @@ from selenium.webdriver.common.by import By
 
 from browser_support import chromium
 from gramvec.errors import InputError
-from gramvec.review.answers_file import AnswersFile
-from gramvec.review.app import ReviewServer, create_review_app
-from gramvec.review.pair_questions import LearnedScores, PairQuestions
-from gramvec.review.session import ReviewSession
+from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.app import ReviewServer, create_review_app
+from gramvec.jobs.review.pair_questions import LearnedScores, PairQuestions
+from gramvec.jobs.review.session import ReviewSession
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.review.estimate import estimate_quality
+from gramvec.jobs.review.estimate import estimate_quality
 
 NONE = np.array([], np.int64), np.array([], np.bool_)
 

@@ -18,13 +18,13 @@ from test_review_command import review, rows_of
 from browser_support import chromium
 from bulk_support import MODEL, gramvec_command
 from errors_support import refused
-from gramvec.classify.head import Head
-from gramvec.classify.labeled import read_labeled
 from gramvec.errors import InputError
-from gramvec.review.answers_file import AnswersFile
-from gramvec.review.label_questions import BATCH, LabelQuestions
-from gramvec.review.session import LEARN_EVERY, ReviewSession
-from gramvec.tables.inputs import FileFormat
+from gramvec.jobs.classify.head import Head
+from gramvec.jobs.classify.labeled import read_labeled
+from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.label_questions import BATCH, LabelQuestions
+from gramvec.jobs.review.session import LEARN_EVERY, ReviewSession
+from gramvec.jobs.tables.inputs import FileFormat
 
 pytest.importorskip("scipy", reason="a head is learned with SciPy: pip install 'gramvec[classify]'")
 

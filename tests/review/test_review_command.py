@@ -24,11 +24,11 @@ from test_app import until
 from browser_support import chromium
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.jobs.file_job import OptionError
-from gramvec.jobs.watch import JobWatch
-from gramvec.matching.fields import Field
-from gramvec.review.jobs import PairReviewJob
-from gramvec.review.pairs_job import PairReview, PairTables
+from gramvec.jobs.common.file_job import OptionError
+from gramvec.jobs.common.watch import JobWatch
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.review.jobs import PairReviewJob
+from gramvec.jobs.review.pairs_job import PairReview, PairTables
 
 for _module in ("sklearn", "sparse_dot_topn"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install 'gramvec[labels]'")

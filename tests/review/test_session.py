@@ -8,10 +8,10 @@ from review_job import NumberJob
 
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.review.answers_file import AnswersFile
-from gramvec.review.pair_questions import MIN_OF_EACH, LearnedScores, PairQuestions
-from gramvec.review.proposals import BATCH, propose
-from gramvec.review.session import ReviewSession
+from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.pair_questions import MIN_OF_EACH, LearnedScores, PairQuestions
+from gramvec.jobs.review.proposals import BATCH, propose
+from gramvec.jobs.review.session import ReviewSession
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from bulk_support import gramvec_command
 from conftest import MODELS
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.search import changes, rows, writer
-from gramvec.search import snapshot as snapshot_module
-from gramvec.search.folder import read_manifest
-from gramvec.search.rows import RemovedLog, RowSet, read_removed
+from gramvec.jobs.search import changes, rows, writer
+from gramvec.jobs.search import snapshot as snapshot_module
+from gramvec.jobs.search.folder import read_manifest
+from gramvec.jobs.search.rows import RemovedLog, RowSet, read_removed
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
@@ -154,7 +154,7 @@ def test_files_that_no_commit_names_are_not_read_and_the_next_writer_deletes_the
 KILLED = """
 import os, sys, gramvec
 from pathlib import Path
-from gramvec.search import writer
+from gramvec.jobs.search import writer
 commit, wait = writer.IndexWriter.commit, writer.IndexWriter.close
 def killed(self):
     {before}
@@ -392,7 +392,7 @@ def test_rows_are_bits(flags: list[bool]) -> None:
 def test_a_folder_that_can_only_be_read_needs_no_usual_temporary_folder(
     path: Path, small: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from gramvec.search import segments
+    from gramvec.jobs.search import segments
 
     monkeypatch.setattr(segments.os, "access", lambda *_: False)
     monkeypatch.setattr("tempfile.tempdir", None)
@@ -405,7 +405,7 @@ def test_a_folder_that_can_only_be_read_needs_no_usual_temporary_folder(
 
 
 def test_journals_of_builds_are_checked(path: Path, small: gramvec.Embedder, tmp_path: Path) -> None:
-    from gramvec.search import build
+    from gramvec.jobs.search import build
 
     source = tmp_path / "in.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in ROWS))

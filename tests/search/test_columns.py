@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import gramvec
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.search import columns as columns_module
-from gramvec.search import snapshot as snapshot_module
-from gramvec.search.columns import ColumnFile, ColumnWriter
-from gramvec.search.filters import (
+from gramvec.jobs.search import columns as columns_module
+from gramvec.jobs.search import snapshot as snapshot_module
+from gramvec.jobs.search.columns import ColumnFile, ColumnWriter
+from gramvec.jobs.search.filters import (
     FilterColumn,
     columns_of,
     conditions_of,
@@ -29,7 +29,7 @@ from gramvec.search.filters import (
     value_of,
     values_in,
 )
-from gramvec.search.segments import tantivy
+from gramvec.jobs.search.segments import tantivy
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

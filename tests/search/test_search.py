@@ -23,12 +23,12 @@ from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import ROOT
 from errors_support import assert_names, refused
 from gramvec.errors import InputError
+from gramvec.jobs.search import build, segments, writer
+from gramvec.jobs.search import snapshot as snapshot_module
+from gramvec.jobs.search.filters import parse_conditions
+from gramvec.jobs.search.folder import lock_for_writing, read_manifest
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, count_ngrams, idf, letter_scores
-from gramvec.search import build, segments, writer
-from gramvec.search import snapshot as snapshot_module
-from gramvec.search.filters import parse_conditions
-from gramvec.search.folder import lock_for_writing, read_manifest
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
@@ -69,7 +69,7 @@ def letters_of(query: str, texts: list[str]) -> dict[str, float]:
     return dict(zip(texts, scores.tolist(), strict=True))
 
 
-def ids(hits: list[gramvec.search.Hit]) -> list[str]:
+def ids(hits: list[gramvec.jobs.search.Hit]) -> list[str]:
     return [hit.id for hit in hits]
 
 
@@ -338,7 +338,8 @@ def test_all_rows_are_found_in_any_number_of_segments(tmp_path: Path, small: gra
 
 
 def build_in_process(source: Path, output: Path, *options: str, patch: str) -> subprocess.Popen[bytes]:
-    code = f"import sys, time\nfrom gramvec.search import build, writer\n{patch}\nfrom gramvec.cli import main\nmain()"
+    imports = "import sys, time\nfrom gramvec.jobs.search import build, writer"
+    code = f"{imports}\n{patch}\nfrom gramvec.cli import main\nmain()"
     arguments = ["index", "build", str(source), "-o", str(output), "-m", MODEL, *options]
     return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT, stderr=subprocess.PIPE)
 
@@ -419,7 +420,7 @@ def test_a_killed_add_leaves_the_last_commit(path: Path, small: gramvec.Embedder
     more.write_text("one more parcel\n")
     for patch in ("pass", "commit(self)"):
         code = (
-            "import os, sys\nfrom gramvec.search import writer\ncommit = writer.IndexWriter.commit\n"
+            "import os, sys\nfrom gramvec.jobs.search import writer\ncommit = writer.IndexWriter.commit\n"
             f"def killed(self):\n    {patch}\n    os.kill(os.getpid(), 9)\nwriter.IndexWriter.commit = killed\n"
             "from gramvec.cli import main\nmain()"
         )
@@ -451,7 +452,7 @@ def test_a_full_disk_is_one_sentence_and_changes_nothing(
         gramvec.Index.build(path, ["y"], model=small)
     assert len(gramvec.Index(path)) == 6
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setattr("gramvec.search.build.IndexWriter", lambda *_: full(None))
+    monkeypatch.setattr("gramvec.jobs.search.build.IndexWriter", lambda *_: full(None))
     for place in (path, tmp_path / "new.index"):
         with pytest.raises(OSError, match="No space left"):
             gramvec.Index.build(place, ["y"], model=small)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gramvec.errors import InputError
+from gramvec.jobs.search import signs
+from gramvec.jobs.search.rows import RowSet
+from gramvec.jobs.search.signs import BLOCK_ROWS, SignFile, SignWriter, scan_slowly, signs_of, tables_of, turn_vectors
 from gramvec.native import loops
-from gramvec.search import signs
-from gramvec.search.rows import RowSet
-from gramvec.search.signs import BLOCK_ROWS, SignFile, SignWriter, scan_slowly, signs_of, tables_of, turn_vectors
 
 needs_loops = pytest.mark.skipif(loops is None, reason="the loops in C are not built")
 

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 import gramvec
 from conftest import MODELS
 from gramvec import Embedder
-from gramvec.classify.head import Head
+from gramvec.jobs.classify.head import Head
 from gramvec.server.routes.pages import DOCS_ASSETS
 from gramvec.server.settings import Settings
 from http_support import PATIENCE, asking, served_process

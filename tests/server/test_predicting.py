@@ -16,10 +16,10 @@ import pytest
 import gramvec
 from bulk_support import MODEL
 from errors_support import refused
-from gramvec.classify.head import Head, HeadWeights
-from gramvec.classify.ngrams import NgramColumns
 from gramvec.embed.vectors import Space
 from gramvec.errors import InputError
+from gramvec.jobs.classify.head import Head, HeadWeights
+from gramvec.jobs.classify.ngrams import NgramColumns
 from gramvec.server.app import create_app
 from gramvec.server.routes import classify as predicting
 from gramvec.server.settings import Settings

@@ -20,7 +20,7 @@ from conftest import MODELS
 from errors_support import refused
 from gramvec.client import Client
 from gramvec.errors import InputError
-from gramvec.search.snapshot import Snapshot
+from gramvec.jobs.search.snapshot import Snapshot
 from gramvec.server.app import create_app
 from gramvec.server.batching import work_queue
 from gramvec.server.settings import Settings, settings_from
@@ -60,7 +60,7 @@ def client(server: RunningServer) -> Iterator[httpx.Client]:
         yield client
 
 
-def hits(found: list[list[gramvec.search.Hit]]) -> list[list[dict[str, Any]]]:
+def hits(found: list[list[gramvec.jobs.search.Hit]]) -> list[list[dict[str, Any]]]:
     return [[{"id": hit.id, "score": pytest.approx(hit.score), "record": hit.record} for hit in one] for one in found]
 
 

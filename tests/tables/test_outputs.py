@@ -14,15 +14,15 @@ import pytest
 from bulk_support import MODEL, gramvec_command
 from conftest import MODELS
 from errors_support import assert_names, refused
-from gramvec.bulk.embed_file import Files, embed_file
 from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.jobs.account import Account
-from gramvec.jobs.stage import open_stage
-from gramvec.tables.outputs import TABLE_FORMS, form_to_write, write_table
-from gramvec.tables.ownership import mark_of
-from gramvec.tables.staging import check_outputs, partial_of, whole
+from gramvec.jobs.bulk.embed_file import Files, embed_file
+from gramvec.jobs.common.account import Account
+from gramvec.jobs.common.stage import open_stage
+from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, write_table
+from gramvec.jobs.tables.ownership import mark_of
+from gramvec.jobs.tables.staging import check_outputs, partial_of, whole
 
 
 def written(path: Path, data: bytes = b"new") -> Path:

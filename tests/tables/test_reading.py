@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from bulk_support import MODEL, gramvec_command
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.jobs.columns import read_columns
-from gramvec.tables.batches import Block, ColumnNames
-from gramvec.tables.inputs import FileFormat, Source, form_of
-from gramvec.tables.json_elements import JsonElements
-from gramvec.tables.readers import open_reader
+from gramvec.jobs.common.columns import read_columns
+from gramvec.jobs.tables.batches import Block, ColumnNames
+from gramvec.jobs.tables.inputs import FileFormat, Source, form_of
+from gramvec.jobs.tables.json_elements import JsonElements
+from gramvec.jobs.tables.readers import open_reader
 from spreadsheet_support import write_ods, write_xlsx
 
 

@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 from bulk_support import gramvec_command
 from errors_support import assert_names, refused
 from gramvec.errors import InputError
-from gramvec.jobs.account import Account
-from gramvec.jobs.bad_rows import BadRows
-from gramvec.jobs.columns import read_columns
-from gramvec.jobs.stage import open_stage
-from gramvec.tables import json_bounds
-from gramvec.tables.batches import Position
-from gramvec.tables.columns import TableRows
-from gramvec.tables.inputs import FileFormat, Source, form_of
-from gramvec.tables.readers import open_reader
-from gramvec.tables.staging import check_outputs, journal_of, new_of, output_file, partial_of, whole
+from gramvec.jobs.common.account import Account
+from gramvec.jobs.common.bad_rows import BadRows
+from gramvec.jobs.common.columns import read_columns
+from gramvec.jobs.common.stage import open_stage
+from gramvec.jobs.tables.batches import Position
+from gramvec.jobs.tables.columns import TableRows
+from gramvec.jobs.tables.inputs import FileFormat, Source, form_of
+from gramvec.jobs.tables.readers import open_reader
+from gramvec.jobs.tables.staging import check_outputs, journal_of, new_of, output_file, partial_of, whole
+from gramvec.text import json_bounds
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:
@@ -169,7 +169,7 @@ LARGE = """
 import sys
 from pathlib import Path
 from gramvec.errors import InputError
-from gramvec.jobs.columns import read_columns
+from gramvec.jobs.common.columns import read_columns
 try:
     read_columns(Path(sys.argv[1]), ["text"])
 except InputError as error:

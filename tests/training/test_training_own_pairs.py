@@ -18,8 +18,8 @@ from errors_support import assert_names
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
+from gramvec.jobs.tables.inputs import Source
 from gramvec.runtime.onnx_graph import column_scales, quantize_table
-from gramvec.tables.inputs import Source
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import Start, parse_config

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from gramvec.jobs.tables.inputs import Form
 from gramvec.runtime.base import Device
-from gramvec.tables.inputs import Form
 from gramvec_training.config import SifWeights
 from gramvec_training.sections import (
     FileLayout,

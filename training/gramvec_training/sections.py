@@ -22,7 +22,7 @@ from gramvec.bundle.manifest import Precision as Precision
 from gramvec.features.spec import PLAIN
 from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
-from gramvec.tables.inputs import UTF_8, FileFormat, Form, form_of
+from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
 from gramvec_training.registry import Registry
 from gramvec_training.systems import find_system
 

@@ -15,8 +15,8 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
 from gramvec.explain.contributions import MAX_PAIRS, TOP_K, Explanation, Feature, explain
 from gramvec.explain.neighbors import NEAREST, nearest_ngrams, nearest_words
+from gramvec.jobs.tables.inputs import read_lines
 from gramvec.runtime.base import Device
-from gramvec.tables.inputs import read_lines
 from gramvec.text.confusables import list_differences, look_alike
 
 

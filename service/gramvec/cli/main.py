@@ -19,7 +19,7 @@ import click
 from gramvec import __version__
 from gramvec.cli.terminal import COMMAND_LINE, set_up_streams
 from gramvec.errors import GramvecError
-from gramvec.tables.inputs import why_not_written
+from gramvec.jobs.tables.inputs import why_not_written
 
 # Modules are imported when a command is called: FastAPI takes longer to import than most commands take to run.
 COMMANDS = {

@@ -17,8 +17,8 @@ from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space
 from gramvec.embed.verify import compare, sample_texts
 from gramvec.errors import BackendError, GramvecError, InputError, import_extra, printable
+from gramvec.jobs.tables.inputs import read_lines
 from gramvec.runtime.base import Device
-from gramvec.tables.inputs import read_lines
 
 
 @click.command(short_help="Score one text against others.")

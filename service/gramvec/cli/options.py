@@ -8,7 +8,7 @@ import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.vectors import SPACES
-from gramvec.jobs.file_job import MAX_NUMBER, MAX_THREADS
+from gramvec.jobs.common.file_job import MAX_NUMBER, MAX_THREADS
 
 if TYPE_CHECKING:
     pass

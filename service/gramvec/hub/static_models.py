@@ -32,9 +32,9 @@ from gramvec.errors import BundleError, quote
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary
 from gramvec.runtime.onnx_graph import write_graph
 from gramvec.runtime.ort import OnnxRuntime
-from gramvec.tables.json_bounds import parse
 from gramvec.text.array_file import ArrayFile, read_tensors
 from gramvec.text.arrays import Floats
+from gramvec.text.json_bounds import parse
 
 MAX_SETTINGS_BYTES, MAX_TABLE_BYTES = 2**20, 16 * 2**30
 MAX_DIMENSION, MAX_TOKENS, DEFAULT_MAX_TOKENS = 8_192, 2**24, 512

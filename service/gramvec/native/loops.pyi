@@ -135,7 +135,7 @@ def word_ngrams(text: str, /) -> str:
     """
 
 def turn(values: Array, flips: Array, size: int, length: int, shift: int, /) -> None:
-    """Turn int32[n, d] values in place; see gramvec.search.signs.
+    """Turn int32[n, d] values in place; see gramvec.jobs.search.signs.
 
     flips: int32[4, d] of 1 and -1. size: a power of 2 up to d, whose root is about `length` and 2^shift.
     Raises ValueError if they do not fit together.
@@ -184,7 +184,7 @@ def learn_svm(
 ) -> int:
     """Write the weights of 16 support vector machines over sparse rows; return the passes made.
 
-    See gramvec.classify.svm. Raises ValueError if the arrays do not fit together.
+    See gramvec.jobs.classify.svm. Raises ValueError if the arrays do not fit together.
     """
 
 def pair_figures(
@@ -198,11 +198,14 @@ def pair_figures(
     out: Array,  # float32[p, 25], is written
     /,
 ) -> None:
-    """Write the figures of pairs of rows: see gramvec.pairs. Raises ValueError for arrays that do not fit together."""
+    """Write the figures of pairs of rows: see gramvec.jobs.pairs.
+
+    Raises ValueError for arrays that do not fit together.
+    """
 
 def boosted_sums(
     figures: Array,  # float32[p, f]
-    trees: tuple[Array, Array, Array, Array, Array, Array, Array],  # arrays of gramvec.pairs.trees.Trees, in order
+    trees: tuple[Array, Array, Array, Array, Array, Array, Array],  # arrays of gramvec.jobs.pairs.trees.Trees, in order
     base: float,
     sums: Array,  # float64[p], is written
     /,

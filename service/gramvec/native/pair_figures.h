@@ -1,6 +1,6 @@
 /* gramvec.native.loops.pair_figures and boosted_sums: what two rows have in common, and what trees make of it.
  *
- * A part of module.c, whose buffers it takes. gramvec/pairs/figures_in_python.py is the same, slowly, and explains it. */
+ * A part of module.c, whose buffers it takes. gramvec/jobs/pairs/figures_in_python.py is the same, slowly, and explains it. */
 
 enum { LETTERS, DIGITS, SYMBOLS, ZEROS };            /* kinds of tokens; ZEROS: several of them and nothing else */
 enum { LONGEST_COMPARED = 64, MAX_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */

@@ -1,4 +1,4 @@
-/* Signs of turned vectors, and the rows whose signs agree best with a query. search/signs.py defines them, and has
+/* Signs of turned vectors, and the rows whose signs agree best with a query. jobs/search/signs.py defines them, and has
  * the slow loops with which tests compare these. Nothing here knows of Python: the caller may release the interpreter's
  * lock. */
 #ifndef GRAMVEC_SIGNS_H
@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-/* As in search/signs.py. A block has the signs of 64 rows: the first eight signs of each, then the next eight of each. */
+/* As in jobs/search/signs.py. A block has the signs of 64 rows: the first eight signs of each, then the next eight of each. */
 enum { BLOCK_ROWS = 64, ENTRIES = 16, LARGEST_ENTRY = 31, ROUNDS = 4 };
 /* Blocks that all queries are compared with before the next ones: they stay in the cache of a core. */
 enum { TILE_BLOCKS = 128 };

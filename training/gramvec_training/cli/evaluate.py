@@ -14,10 +14,10 @@ import click
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line
 from gramvec.errors import InputError
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.jobs.watch import JobClock
-from gramvec.report import write_report
-from gramvec.tables.staging import check_place
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.common.watch import JobClock
+from gramvec.jobs.report import write_report
+from gramvec.jobs.tables.staging import check_place
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.tables.inputs import why_not_written
+from gramvec.jobs.tables.inputs import why_not_written
 from gramvec_training.cli.records import PATH as PATH
 from gramvec_training.cli.records import field_option
 from gramvec_training.options import RunOptions

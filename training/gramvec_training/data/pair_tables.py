@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.matching import candidates
-from gramvec.matching.groups import RowGroups, group_rows
-from gramvec.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
-from gramvec.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.matching import candidates
+from gramvec.jobs.matching.groups import RowGroups, group_rows
+from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.tokens import fold_text, tokens_of
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 from gramvec.features.numpy_reference import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
-from gramvec.jobs.bars import progress_bar
+from gramvec.jobs.common.bars import progress_bar
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
 from gramvec.text.inputs import code_points

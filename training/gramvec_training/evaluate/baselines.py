@@ -20,9 +20,9 @@ from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.embed.vectors import Space
 from gramvec.errors import InputError
+from gramvec.jobs.search.index import Index
 from gramvec.lexical.letters import LETTERS_SHARE, Collection, letter_scores
 from gramvec.lexical.sparse import fit
-from gramvec.search.index import Index
 from gramvec_training.evaluate.backend import (
     SCORES_A_BLOCK,
     Cosines,

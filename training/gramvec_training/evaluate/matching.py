@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec.tables.columns import TableRows
-from gramvec.tables.inputs import FileFormat
+from gramvec.jobs.tables.columns import TableRows
+from gramvec.jobs.tables.inputs import FileFormat
 from gramvec_training.evaluate.backend import ModelForTexts, TextComparison
 from gramvec_training.evaluate.similarity import correlate
 from gramvec_training.evaluate.verdict import f1_of, judge, pearson_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gramvec.report import ComparedValue, JobReport, Pair, PairList, ScoreComparison, Table, ValuePair
+from gramvec.jobs.report import ComparedValue, JobReport, Pair, PairList, ScoreComparison, Table, ValuePair
 from gramvec_training.evaluate.backend import ScoredModel
 from gramvec_training.evaluate.report import COVERAGE, ModelReport, ReportRows, list_score_tables
 from gramvec_training.evaluate.similarity import SimilaritySet

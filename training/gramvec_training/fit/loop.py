@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.jobs.bars import progress_bar
+from gramvec.jobs.common.bars import progress_bar
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective

@@ -1,4 +1,4 @@
-"""Rows of tables, read by `gramvec.tables`, and the choice of their columns by header or position.
+"""Rows of tables, read by `gramvec.jobs.tables`, and the choice of their columns by header or position.
 
 A file with the ending of tab-separated values or of text has a row a line, without quotes; its first row is a header
 where it names the wanted columns in a known way. In any other form the columns have names: CSV has a header, and the
@@ -12,8 +12,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from gramvec.errors import InputError
-from gramvec.tables.columns import TableRows
-from gramvec.tables.inputs import Form
+from gramvec.jobs.tables.columns import TableRows
+from gramvec.jobs.tables.inputs import Form
 from gramvec_training.readers.lines import SkippedRows, check_exists, read_lines, short_reason, shorten_path
 
 Names = frozenset[str]

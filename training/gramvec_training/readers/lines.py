@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gramvec.errors import InputError
-from gramvec.jobs.bad_rows import BadRows
-from gramvec.tables.inputs import STDIN, UTF_8, FileFormat, Source
-from gramvec.tables.readers import open_reader
+from gramvec.jobs.common.bad_rows import BadRows
+from gramvec.jobs.tables.inputs import STDIN, UTF_8, FileFormat, Source
+from gramvec.jobs.tables.readers import open_reader
 from gramvec_training.sections import OnBad, TableFormat
 from gramvec_training.shared import write_atomically
 
@@ -119,7 +119,7 @@ def check_exists(path: Path) -> None:
 
 
 def short_reason(why: str) -> str:
-    """Return why a reader of `gramvec.tables` gives a row up, such as "not UTF-8", without details and remedy."""
+    """Return why a reader of `gramvec.jobs.tables` gives a row up, such as "not UTF-8", without details and remedy."""
     return _DETAILS.split(why, maxsplit=1)[0].rstrip()
 
 

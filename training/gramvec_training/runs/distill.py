@@ -11,7 +11,7 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.bars import TerminalWatch
+from gramvec.jobs.common.bars import TerminalWatch
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell

@@ -20,10 +20,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from gramvec.matching.match_tables import threshold_of
-from gramvec.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_TEXT
-from gramvec.pairs.model import SURE
-from gramvec.pairs.trees import Trees, trees_of_scikit_learn
+from gramvec.jobs.matching.match_tables import threshold_of
+from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_TEXT
+from gramvec.jobs.pairs.model import SURE
+from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.text.arrays import Doubles
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
 

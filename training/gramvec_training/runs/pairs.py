@@ -16,7 +16,7 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.bars import TerminalWatch
+from gramvec.jobs.common.bars import TerminalWatch
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     HeldOut,

@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from gramvec.bulk.predict_job import PredictJob
-from gramvec.classify.fit_job import FitJob
 from gramvec.cli.jobs.embed import (
     column_option,
     input_format_options,
@@ -23,9 +21,11 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line, make_job, show_job
 from gramvec.cli.options import device_option, model_option
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.tables.inputs import UTF_8
-from gramvec.tables.outputs import TABLE_FORMS
+from gramvec.jobs.bulk.predict_job import PredictJob
+from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.tables.inputs import UTF_8
+from gramvec.jobs.tables.outputs import TABLE_FORMS
 
 
 class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in later versions of click only

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from gramvec.bulk.embed_file import COLUMN
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.jobs.embed import (
     input_format_options,
@@ -21,11 +20,12 @@ from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, device_option
-from gramvec.duplicates.api import BYS
-from gramvec.duplicates.dedupe_job import DedupeJob
-from gramvec.duplicates.distinct import MAX_PAIRS
-from gramvec.duplicates.likely import STAYS
-from gramvec.tables.inputs import STDIN
+from gramvec.jobs.bulk.embed_file import COLUMN
+from gramvec.jobs.duplicates.api import BYS
+from gramvec.jobs.duplicates.dedupe_job import DedupeJob
+from gramvec.jobs.duplicates.distinct import MAX_PAIRS
+from gramvec.jobs.duplicates.likely import STAYS
+from gramvec.jobs.tables.inputs import STDIN
 
 _RULES = (
     "what lines are one is the pair model's to say, which knows numbers and words; leave it out, or set --threshold"

@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from gramvec.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS
-from gramvec.bulk.embed_job import EmbedJob
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
-from gramvec.tables.batches import BLOCK_ROWS
-from gramvec.tables.inputs import FORMS, STDIN, UTF_8
+from gramvec.jobs.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS
+from gramvec.jobs.bulk.embed_job import EmbedJob
+from gramvec.jobs.tables.batches import BLOCK_ROWS
+from gramvec.jobs.tables.inputs import FORMS, STDIN, UTF_8
 
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from gramvec.bulk.embed_file import COLUMN
 from gramvec.errors import InputError
-from gramvec.matching.jobs.table_files import ComparedColumn, parse_column
-from gramvec.tables.inputs import FORMS, UTF_8
+from gramvec.jobs.bulk.embed_file import COLUMN
+from gramvec.jobs.matching.jobs.table_files import ComparedColumn, parse_column
+from gramvec.jobs.tables.inputs import FORMS, UTF_8
 
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
 TABLE_OR_STDIN = click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True)

@@ -17,8 +17,8 @@ from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option
-from gramvec.matching.jobs import PairsJob
-from gramvec.tables.outputs import TABLE_FORMS
+from gramvec.jobs.matching.jobs import PairsJob
+from gramvec.jobs.tables.outputs import TABLE_FORMS
 
 
 @click.command("pairs", short_help="Score given pairs of texts.")

@@ -10,15 +10,15 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from gramvec.bulk.embed_file import COLUMN
 from gramvec.cli.jobs.classify import fit
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
 from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.match_inputs import TABLE, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.run import STOPPED, command_line, make_job, write_command
 from gramvec.errors import printable
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.review.jobs import LabelReviewJob, PairReviewJob
+from gramvec.jobs.bulk.embed_file import COLUMN
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.review.jobs import LabelReviewJob, PairReviewJob
 
 # Options that only a review of pairs has, and fields of a review of labels that other options name.
 OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id_column": "--id", "save_matcher": "--save-matcher"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gramvec.jobs.file_job import RowColumns
+from gramvec.jobs.common.file_job import RowColumns
 
 
 def columns_option(*choices: RowColumns, help: str) -> Callable[..., Any]:  # noqa: A002 - click's word

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import click
 
 from gramvec.cli.terminal import COMMAND_LINE
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.jobs.file_job import FileJob, OptionError
-from gramvec.jobs.outcome import Interrupted
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.common.file_job import FileJob, OptionError
+from gramvec.jobs.common.outcome import Interrupted
 
 # Exit code of a command that was stopped and reports what it kept, as a shell has it for Control-C.
 STOPPED = 130

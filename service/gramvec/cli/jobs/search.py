@@ -24,14 +24,14 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.errors import printable
-from gramvec.jobs.bars import TerminalWatch
-from gramvec.search.filters import text_of
-from gramvec.search.index import MAX_HITS, Index
-from gramvec.search.jobs import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
-from gramvec.search.snapshot import Hit, Only
-from gramvec.tables.columns import value_or_none
-from gramvec.tables.outputs import free_names
-from gramvec.tables.writers import csv_line, tsv_line
+from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.search.filters import text_of
+from gramvec.jobs.search.index import MAX_HITS, Index
+from gramvec.jobs.search.jobs import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.search.snapshot import Hit, Only
+from gramvec.jobs.tables.columns import value_or_none
+from gramvec.jobs.tables.outputs import free_names
+from gramvec.jobs.tables.writers import csv_line, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from gramvec.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.embed.vectors import Vectors
+from gramvec.jobs.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
 from gramvec.server.model_route import model_router

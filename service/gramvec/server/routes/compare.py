@@ -240,8 +240,8 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
 
 def _match(left: list[str], right: list[str], top: int | None, threshold: float | None, one_to_one: bool) -> bytes:
     # They import SciPy, which no other route needs.
-    from gramvec.matching.fields import Field
-    from gramvec.matching.match_tables import match_fields
+    from gramvec.jobs.matching.fields import Field
+    from gramvec.jobs.matching.match_tables import match_fields
 
     done = match_fields([Field(left, right, 1.0)], top=top, threshold=threshold, one_to_one=one_to_one)
     found = done.matches

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
-from gramvec.report.page import PLOT_SCRIPTS, read_asset
+from gramvec.jobs.report.page import PLOT_SCRIPTS, read_asset
 from gramvec.server.model_route import open_router
 from gramvec.server.openapi import ok
 from gramvec.server.request import Request

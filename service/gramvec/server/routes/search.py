@@ -18,8 +18,8 @@ from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, Pos
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
-    from gramvec.search.index import Index
-    from gramvec.search.snapshot import Snapshot, TopDocuments
+    from gramvec.jobs.search.index import Index
+    from gramvec.jobs.search.snapshot import Snapshot, TopDocuments
 
 # Documents in all queries of a request; each query looks at 100 or more.
 MAX_HITS, MIN_LOOKED = 100_000, 100
@@ -95,9 +95,9 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FOLDER`.
     """
+    from gramvec.jobs.search.filters import conditions_of
+    from gramvec.jobs.search.index import check_k
     from gramvec.lexical.demands import Demands, demands_of
-    from gramvec.search.filters import conditions_of
-    from gramvec.search.index import check_k
 
     service = request.service
     index = service.admit_index(body.index)

@@ -1,7 +1,7 @@
 """Models that a process serves, with the indexes and heads that belong to them: opened, checked, and reopened.
 
-The readers of indexes and heads are imported only where there is one: `gramvec.search` brings tantivy, which vectors
-do not need.
+The readers of indexes and heads are imported only where there is one: `gramvec.jobs.search` brings tantivy, which
+vectors do not need.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gramvec.server.settings import OTHERS, Settings, aliases_of, parse_named_fi
 from gramvec.server.state.token_ids import open_encodings
 
 if TYPE_CHECKING:
-    from gramvec.classify.head import Head
-    from gramvec.search.index import Index
+    from gramvec.jobs.classify.head import Head
+    from gramvec.jobs.search.index import Index
 
 MAX_LABEL_BYTES = 1024
 
@@ -271,7 +271,7 @@ def _open_attached_file(
 
 
 def _open_index(settings: Settings, name: str, path: Path) -> AttachedFile:
-    from gramvec.search.index import Index
+    from gramvec.jobs.search.index import Index
 
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
@@ -284,7 +284,7 @@ def _index_is_of(index: Index, embedder: Embedder) -> bool:
 
 
 def _open_head(settings: Settings, name: str, path: Path) -> AttachedFile:
-    from gramvec.classify.head import Head
+    from gramvec.jobs.classify.head import Head
 
     head: Head = Head.load(path)
     return AttachedFile(HEAD, name, path, head, head.file_digest, head.model, head.digest)

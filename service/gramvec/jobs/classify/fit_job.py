@@ -1,0 +1,190 @@
+"""`FitJob`: a file of labeled texts into a head, with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+from pydantic import BeforeValidator, model_validator
+
+from gramvec.bundle.bundle import DEFAULT_MODEL
+from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
+from gramvec.embed.loading import load
+from gramvec.errors import InputError, printable
+from gramvec.jobs.classify.fit import PARTS, Report, fit_head
+from gramvec.jobs.classify.head import Head
+from gramvec.jobs.classify.labeled import read_labeled
+from gramvec.jobs.classify.learning_curve import learning_curve
+from gramvec.jobs.classify.report import fit_report
+from gramvec.jobs.common.bad_rows import OnError
+from gramvec.jobs.common.file_job import FileJob, PositiveNumber, UnitNumber
+from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
+from gramvec.jobs.report import write_report
+from gramvec.jobs.tables.inputs import UTF_8, FileFormat, form_of
+from gramvec.jobs.tables.staging import check_outputs
+from gramvec.progress import Progress
+from gramvec.runtime.base import Device
+from gramvec.text.arrays import Floats
+
+# Texts that are embedded between two steps of a bar.
+BLOCK_TEXTS = 1_024
+MAX_NAMED = 5
+
+
+def _list_thresholds(given: Any) -> Any:
+    if isinstance(given, int | float):
+        return [(None, given)]
+    return list(given.items()) if isinstance(given, Mapping) else given
+
+
+# Lowest scores of known labels: pairs of a label, None for all, and a score; or one score, or a mapping of labels.
+Thresholds = Annotated[tuple[tuple[str | None, UnitNumber], ...], BeforeValidator(_list_thresholds)]
+
+
+class FitResult(NamedTuple):
+    """Result of a fit.
+
+    Attributes:
+        head: what was learned.
+        quality: how right it is on texts that were held out.
+        summary: lines that describe both.
+    """
+
+    head: Head
+    quality: Report
+    summary: str
+
+
+class FitJob(FileJob):
+    """Job of `gramvec classify fit`: learn a head from labeled texts.
+
+    Example:
+        >>> result = FitJob(labeled="intents.tsv", output="intents.head").run()  # doctest: +SKIP
+        >>> result.quality.accuracy  # doctest: +SKIP
+        0.89
+
+    Attributes:
+        labeled: label<TAB>text lines, fastText's lines, or a table with columns of labels and texts.
+        output: the head's file.
+        delimiter: character between the columns of CSV; None recognizes it by the header.
+        encoding: of the file.
+        model: name of a model, or a folder.
+        device: that computes the vectors.
+        column: of the texts.
+        label: column of the labels.
+        several: whether a text may have several labels, written a|b; None looks at the labels.
+        thresholds: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
+            label (None for all) and a number; none for what loses at most 1 % of the right answers.
+        report: write a page of HTML that shows what was done.
+        truncate: cut a text at `max_characters` instead of refusing it.
+        max_characters: of a text.
+        on_error: "stop" at a bad row, or "skip" it.
+        overwrite: replace an output that gramvec did not write.
+    """
+
+    labeled: Path
+    output: Path
+    delimiter: str | None = None
+    encoding: str = UTF_8
+    model: str = DEFAULT_MODEL
+    device: Device = "auto"
+    column: str = "text"
+    label: str = "label"
+    several: bool | None = None
+    thresholds: Thresholds = ()
+    report: Path | None = None
+    truncate: bool = False
+    max_characters: PositiveNumber = MAX_CHARACTERS
+    on_error: OnError = "stop"
+    overwrite: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        FileFormat("csv", self.delimiter, self.encoding)
+        return self
+
+    def run(self, watch: JobWatch = NO_WATCH) -> FitResult:
+        """Learn the head, write it and its report, and return both.
+
+        Args:
+            watch: receives the progress and the messages.
+
+        Raises:
+            InputError: the texts or labels cannot be used, or an output cannot be written.
+        """
+        clock = JobClock(watch.command)
+        check_outputs(self.output, self.report, inputs=[self.labeled], overwrite=self.overwrite)
+        form = FileFormat(form_of(self.labeled), self.delimiter, self.encoding)
+        rows = read_labeled(self.labeled, form, self.column, self.label, several=self.several, on_error=self.on_error)
+        if not rows.texts:
+            raise InputError(f"{self.labeled}: has no rows; write a label, a tab and a text on each line")
+        with closing(load(self.model, device=self.device, max_characters=self.max_characters)) as embedder:
+            try:
+                texts = embedder.prepare(rows.texts, truncate=self.truncate)
+                vectors = embed_with_bar(embedder, texts, watch)
+            except InputError as error:
+                place = "" if error.index is None else f"{rows.unit} {rows.numbers[error.index]}: "
+                raise InputError(f"{self.labeled}: {place}{error}") from error
+            head, quality = fit_head(
+                texts, vectors, rows.labels if rows.several else [label for (label,) in rows.labels],
+                model=embedder.name, digest=embedder.digest, threshold=threshold_of_all(self.thresholds),
+                thresholds=thresholds_of_labels(self.thresholds), progress=watch,
+            )  # fmt: skip
+        head.save(self.output)
+        for sentence in rows.bad.report(len(rows.numbers) + rows.bad.count, "could not be read"):
+            watch.report(sentence)
+        if self.report is not None:
+            curve = learning_curve(texts, vectors, rows.labels, several=rows.several, progress=watch)
+            page = fit_report(
+                head, quality, texts, rows.labels, learning=curve, title=f"Labels of {self.labeled.name}",
+                facts=clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {self.labeled: len(texts)}),
+            )  # fmt: skip
+            write_report(page, self.report, watch)
+        size = self.output.stat().st_size / 1e3
+        labels = f"{self.output}: {len(head.labels):,} labels of {head.model}, {size:,.0f} kB"
+        return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]))
+
+
+def threshold_of_all(thresholds: Sequence[tuple[str | None, float]]) -> float | None:
+    """Return the last threshold of all labels, None without one."""
+    return next((score for label, score in reversed(thresholds) if label is None), None)
+
+
+def thresholds_of_labels(thresholds: Sequence[tuple[str | None, float]]) -> dict[str, float]:
+    """Return the thresholds of single labels."""
+    return {label: score for label, score in thresholds if label is not None}
+
+
+def embed_with_bar(embedder: Embedder, texts: Sequence[str], progress: Progress) -> Floats:
+    """Return the vectors of prepared texts, float32[n, d], and advance the task "embedding"."""
+    blocks = [np.zeros((0, embedder.dimension), np.float32)]
+    progress.start("embedding", len(texts), "texts")
+    for start in range(0, len(texts), BLOCK_TEXTS):
+        block = texts[start : start + BLOCK_TEXTS]
+        blocks.append(embedder.embed(block))
+        progress.advance(len(block))
+    return np.concatenate(blocks)
+
+
+def _describe(head: Head, quality: Report) -> Iterator[str]:
+    """Yield the lines that describe a head."""
+    copies = "" if quality.groups == quality.texts else f", {quality.groups:,} without near copies"
+    may = "; a text may have several, written a|b (--one-label takes them as they are)" if quality.several else ""
+    yield f"{quality.texts:,} held-out texts of {quality.labels:,} labels{copies}{may}"
+    yield f"right label, %                {100 * quality.accuracy:6.1f}"
+    if quality.several:
+        yield f"right labels, F1 %            {100 * quality.f1:6.1f}"
+    yield f"calibration error, %          {100 * quality.calibration:6.1f}"
+    yield f"unknown, score below {head.threshold:.2f}, %{100 * quality.unknown:7.1f}"
+    yield f"right, but unknown, %         {100 * quality.lost:6.1f}"
+    yield f"right label of the others, %  {100 * quality.accuracy_known:6.1f}"
+    weights = zip(PARTS, quality.weights, strict=True)
+    yield f"weights of what it sees       {', '.join(f'{name} {weight:.2f}' for name, weight in weights if weight)}"
+    if head.thresholds:
+        own = sorted(head.thresholds.items(), key=lambda threshold: threshold[1])
+        named = ", ".join(f"{printable(name)} {score:.2f}" for name, score in own[:MAX_NAMED])
+        more = f" and {len(own) - MAX_NAMED} more" if len(own) > MAX_NAMED else ""
+        yield f"other thresholds              {named}{more}"

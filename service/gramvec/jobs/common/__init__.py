@@ -1,0 +1,1 @@
+"""Jobs: records that read files, work and write files, and what they share."""

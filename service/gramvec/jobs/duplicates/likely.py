@@ -1,0 +1,132 @@
+"""Pairs of one list that are probably the same thing, by the pair model, and which texts stay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec.jobs.duplicates.features import NO_PAIRS, NearPairs
+from gramvec.jobs.duplicates.pairs import EXACT_TEXTS, similar_pairs
+from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
+from gramvec.jobs.matching.fields import Field, split
+from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
+from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Bools, Floats, Int64s
+
+Stays = Literal["first", "longest", "complete", "frequent"]
+STAYS: tuple[Stays, ...] = get_args(Stays)
+# Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
+MIN_ALIKE = 0.6
+
+
+class LikelyPairs(NamedTuple):
+    """Pairs of texts with probabilities of at least the threshold, and the share of them expected to be right.
+
+    sampled, sampled_found: as of `Duplicates`. candidates: all scored pairs, of texts that are equal without
+    punctuation the first.
+    """
+
+    pairs: NearPairs
+    threshold: float
+    precision: float
+    sampled: int = 0
+    sampled_found: int = 0
+    candidates: NearPairs = NO_PAIRS
+
+
+def likely_pairs(
+    columns: Sequence[Sequence[str]],
+    threshold: float | None = None,
+    *,
+    threads: int = 1,
+    max_pairs: int | None = None,
+    progress: Progress = NO_PROGRESS,
+) -> LikelyPairs:
+    """Return the pairs of different rows that are probably the same thing, the lower one left.
+
+    Candidates of up to 100,000 rows are the twelve nearest of each by two weightings of their n-grams; of more, pairs
+    that are likely by samples of their features.
+
+    Args:
+        columns: the compared columns, n texts each; a row of white space is in no pair.
+        threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
+        threads: of the comparison.
+        max_pairs: pairs that may be found.
+        progress: shows the tasks.
+
+    Raises:
+        InputError: the threshold is not valid, there are more than `max_pairs` pairs, or SciPy is missing.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
+    sampled = 0, 0
+    if len(columns[0]) <= EXACT_TEXTS:
+        fields = [Field(texts, texts, 1.0) for texts in columns]
+        scored = score_fields(fields, same=True, threads=threads, progress=progress)
+        floor = 0.01 if threshold is None else threshold
+        both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
+        lower = both.left < both.right
+        found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
+        candidates = NearPairs(*scored.first_rows())
+    else:
+        texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
+        likely = similar_pairs(
+            texts, MIN_ALIKE, numbers=False, words=False, threads=threads, max_pairs=max_pairs, progress=progress
+        )
+        sampled = likely.sampled, likely.sampled_found
+        tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
+        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, progress=progress)
+        found = candidates = likely.pairs._replace(scores=probable)
+    lowest = threshold_of(found.scores) if threshold is None else threshold
+    kept = found.scores >= np.float32(lowest)
+    if max_pairs is not None and int(kept.sum()) > max_pairs:
+        raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
+    left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
+    order = np.lexsort((right, left))
+    precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
+    pairs = NearPairs(left[order], right[order], scores[order])
+    return LikelyPairs(pairs, lowest, precision, *sampled, candidates)
+
+
+def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:
+    """Return the probability that a text of a list and another text are the same thing, float32[p].
+
+    Args:
+        texts: the list.
+        left: int64[p], ascending: places in the list.
+        others: p texts.
+    """
+    lists = [[fold_text(text) for text in side] for side in (texts, others)]
+    left_ngrams, right_ngrams = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
+    right = np.arange(len(others))
+    pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
+    return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
+
+
+def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:
+    """Return int64[n], the text that stays for each text: itself, or one that it makes a pair with.
+
+    There are no chains: a text goes only if it is in a pair with one that stays.
+
+    Args:
+        rank: int64[n], the lowest of which stays; of two that are equal in this, the first.
+        pairs: what is the same thing.
+    """
+    order = np.argsort(rank, kind="stable")
+    place = np.empty(len(rank), np.int64)
+    place[order] = np.arange(len(rank))
+    ahead = place[pairs.left] < place[pairs.right]
+    winner, other = np.where(ahead, pairs.left, pairs.right), np.where(ahead, pairs.right, pairs.left)
+    # Texts in the order in which they are decided, each with its most probable partner first.
+    by = np.lexsort((place[winner], -pairs.scores, place[other]))
+    found = np.arange(len(rank))
+    gone: Bools = np.zeros(len(rank), np.bool_)
+    for row, partner in zip(other[by].tolist(), winner[by].tolist(), strict=True):
+        if not gone[row] and not gone[partner]:
+            gone[row] = True
+            found[row] = partner
+    return found

@@ -1,0 +1,228 @@
+"""Input and output of `gramvec dedupe`: texts with their lines' numbers, duplicates, and the lines that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import compress
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gramvec.errors import InputError
+from gramvec.jobs.bulk.embed_file import COLUMN
+from gramvec.jobs.common.bad_rows import OnError
+from gramvec.jobs.common.columns import Columns, read_columns
+from gramvec.jobs.duplicates.api import why_not_compared
+from gramvec.jobs.duplicates.distinct import DistinctRows
+from gramvec.jobs.duplicates.likely import likely_known
+from gramvec.jobs.matching.inputs import NO_ID
+from gramvec.jobs.search.index import Index
+from gramvec.jobs.tables.batches import Reader
+from gramvec.jobs.tables.columns import text_of, value_or_none
+from gramvec.jobs.tables.inputs import COMPRESSED, STDIN, FileFormat, Source
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
+from gramvec.jobs.tables.parquet import ParquetReader, pyarrow
+from gramvec.jobs.tables.readers import CsvReader, open_reader
+from gramvec.jobs.tables.staging import is_stream, output_file
+from gramvec.jobs.tables.writers import records_of
+from gramvec.lexical.demands import Demands
+from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Int64s
+
+# Rows of a file: more do not fit in memory.
+MAX_ROWS = 100_000_000
+# Hits of an index that each text is scored against.
+KNOWN_CANDIDATES = 10
+BLOCK_TEXTS = 1_024
+KeptForm = TableForm | Literal["txt"]
+
+
+class DedupeTable(NamedTuple):
+    """Rows of a file: its compared columns, the id of each row, and the column of the ids, None for the numbers."""
+
+    table: Columns
+    columns: list[list[str]]
+    ids: list[str]
+    id_column: str | None
+
+    @property
+    def has_ids(self) -> bool:
+        """True if a column names the rows."""
+        return self.id_column is not None
+
+    def name(self, row: int) -> str:
+        """Return what a row is called in messages."""
+        return f"{self.table.unit} {self.table.numbers[row]}"
+
+    def text(self, row: int) -> str:
+        """Return the compared texts of a row as one."""
+        return " | ".join(column[row] for column in self.columns)
+
+
+class KnownRow(NamedTuple):
+    """Row of an input that repeats a document of an index: its place, the document's id and text, the score."""
+
+    row: int
+    id: str
+    text: str
+    score: float
+
+
+def read_rows(
+    path: Path,
+    form: FileFormat,
+    on: Sequence[str],
+    id_column: str | None,
+    *,
+    on_error: OnError,
+    progress: Progress = NO_PROGRESS,
+    name: str | None = None,
+) -> DedupeTable:
+    """Read the compared columns of a file and its ids.
+
+    Args:
+        path: a file that `gramvec embed` reads.
+        form: its format.
+        on: the compared columns.
+        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers; "none" for the
+            numbers whatever there is.
+        on_error: "stop" at a bad row, or "skip" it.
+        progress: shows the reading.
+        name: of the file, for messages; None for its own.
+
+    Raises:
+        InputError: naming file and line, for a bad row if `on_error` is "stop", and for a column that is not there.
+    """
+    names = list(dict.fromkeys(on))
+    named = [] if id_column in (None, NO_ID) else [str(id_column)]
+    options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
+    table = read_columns(
+        path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
+        on_error=on_error, max_rows=MAX_ROWS, progress=progress, why_bad=why_not_compared, name=name,
+    )  # fmt: skip
+    ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
+    ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]
+    return DedupeTable(table, [table.values[name] for name in names], ids, ids_in)
+
+
+def known_rows(
+    distinct: DistinctRows, index: Index, threshold: float, *, progress: Progress = NO_PROGRESS
+) -> list[KnownRow]:  # fmt: skip
+    """Return the rows whose text has a score of at least `threshold` with one of its ten best documents of an index."""
+    column = index.manifest.column
+    snapshot = index.snapshot()
+    best: dict[int, tuple[str, str, float]] = {}
+    every = distinct.join_columns()
+    progress.start("comparing with the index", len(every), "texts")
+    for start in range(0, len(every), BLOCK_TEXTS):
+        texts = every[start : start + BLOCK_TEXTS]
+        left: list[int] = []
+        hits = []
+        for at, top in enumerate(snapshot.find([*map(Demands, texts)], None, KNOWN_CANDIDATES)):
+            there = snapshot.hits(top)
+            left += [at] * len(there)
+            hits += there
+        others = [text_of(value_or_none(hit.record, column)) for hit in hits]
+        scores = likely_known(texts, np.array(left, np.int64), others)
+        for text, hit, other, score in zip(left, hits, others, scores.tolist(), strict=True):
+            known = 1.0 if texts[text] == other else score
+            if known >= threshold and (start + text not in best or known > best[start + text][2]):
+                best[start + text] = hit.id, other, known
+        progress.advance(len(texts))
+    return [KnownRow(row, *best[text]) for row, text in enumerate(distinct.of_row.tolist()) if text in best]
+
+
+def form_to_keep(source: Path, form: FileFormat, output: Path | None) -> KeptForm:
+    """Return the form of the rows that are kept: the input's on a pipe or behind the same ending, else the ending's.
+
+    Spreadsheets become CSV, and an array of JSON becomes lines of it.
+
+    Raises InputError for an ending that no form has.
+    """
+    own: KeptForm = "csv"  # of a form that is only read
+    if form.form == "txt" or form.form in TABLE_FORMS:
+        own = form.form
+    elif form.form == "json":
+        own = "jsonl"
+    if output is None or output == STDIN or is_stream(output):
+        return own
+    ending = output.suffix.lower()
+    if own == form.form and ending not in COMPRESSED and ending == source.suffix.lower():
+        return own
+    if own == "txt" and not ending:
+        return own
+    forms: tuple[KeptForm, ...] = ("txt", *TABLE_FORMS) if own == "txt" else TABLE_FORMS
+    return form_to_write(output, forms, option="")
+
+
+def write_kept(
+    path: Path, given: FileFormat, form: KeptForm, columns: Iterable[str], dropped: Int64s, output: Path
+) -> None:
+    """Write the rows of `path` except those of some numbers, in the input's own form byte for byte.
+
+    Parquet of Parquet has the same schema.
+
+    Args:
+        path: the input.
+        given: its format.
+        form: of the output, see `form_to_keep`.
+        columns: of the input, in order.
+        dropped: ascending numbers, see TableRow.
+        output: the file.
+
+    Raises:
+        InputError: a row that cannot be read has no place in another form.
+    """
+    with closing(Source(path)) as source:
+        reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
+        if form != given.form and form != "txt":
+            names = [] if form == "jsonl" else list(columns)
+            write_table(output, form, names, _records(reader, names, dropped, output))
+            return
+        with output_file(output) as out:
+            if isinstance(reader, ParquetReader):
+                _write_parquet(reader, dropped, out)
+                return
+            begun = False
+            for block in reader.blocks():
+                if not begun and isinstance(reader, CsvReader):
+                    out.write(_end_line(reader.header))
+                begun = True
+                kept = _find_kept(block.numbers, dropped)
+                out.writelines(_end_line(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+
+
+def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path) -> Iterator[dict[str, Any]]:
+    """Yield these columns of the rows that are kept, or all."""
+    for block in reader.blocks():
+        for place, why in block.bad.items():
+            raise InputError(
+                f"{output}: {reader.unit} {block.numbers[place]} cannot be written ({why}); name a file with the"
+                " input's ending, which takes it as it is"
+            )
+        kept = _find_kept(block.numbers, dropped).tolist()
+        for record in compress(records_of(block), kept):
+            yield {name: value_or_none(record, name) for name in names} if names else record
+
+
+def _find_kept(numbers: Sequence[int], dropped: Int64s) -> NDArray[np.bool_]:
+    here = np.asarray(numbers, np.int64)
+    if not len(dropped):
+        return np.ones(len(here), np.bool_)
+    found: NDArray[np.bool_] = dropped[np.minimum(np.searchsorted(dropped, here), len(dropped) - 1)] != here
+    return found
+
+
+def _end_line(line: bytes) -> bytes:
+    return line if line.endswith(b"\n") else line + b"\n"
+
+
+def _write_parquet(reader: ParquetReader, dropped: Int64s, out: BinaryIO) -> None:
+    pa, pq = pyarrow(), pyarrow(module="pyarrow.parquet")
+    with pq.ParquetWriter(out, reader.schema) as writer:
+        for block in reader.blocks():
+            batch = block.batch.cast(reader.schema)
+            writer.write_batch(batch.filter(pa.array(_find_kept(block.numbers, dropped))))

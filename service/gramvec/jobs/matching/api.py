@@ -1,0 +1,220 @@
+"""Public functions: matches of tables in memory, and a matcher that learns from labeled pairs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from gramvec.errors import InputError
+from gramvec.jobs.matching.features import TablePair
+from gramvec.jobs.matching.fields import Blocks, Field, choose
+from gramvec.jobs.matching.fit_matcher import fit_matcher
+from gramvec.jobs.matching.inputs import labels_of
+from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
+from gramvec.jobs.matching.matcher import LabelReport, LearnedMatcher, score_candidates
+from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
+from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.pairs.given_pairs import score_given
+from gramvec.text.arrays import Floats
+from gramvec.text.frames import table_of, texts_of_column, texts_or_empty
+
+On = str | Sequence[str] | Mapping[str, float]
+Top = int | Literal["all"] | None
+LabelTriples = Iterable[Sequence[Any]]
+# The name of the column of texts that are in no table.
+TEXT = "text"
+
+
+def match(
+    left: Any,
+    right: Any,
+    *,
+    on: On | None = None,
+    top: Top = None,
+    threshold: float | None = None,
+    one_to_one: bool = False,
+    block: str | None = None,
+    labels: LabelTriples | None = None,
+    threads: int = 1,
+) -> Matches:
+    """Return the rows of `right` that match each row of `left`.
+
+    Args:
+        left: texts, any iterable of str, without `on`; else a table: a list of dicts, a dict of lists, or a frame of
+            pandas, polars or pyarrow, or what else has columns as left[name]. None, NaN and pandas.NA are "".
+        right: likewise. Of `left` itself, no row is compared with itself.
+        on: the compared columns, or with labels a mapping of columns to weights.
+        top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
+            labels None is what they say: 1, or "all" where many left rows have several labeled matches.
+        threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
+            0.35, or with labels for the matcher's own.
+        one_to_one: whether no row is in two matches. Pairs are taken from the highest score down.
+        block: compare only rows with the same value in this column, except for case and surrounding spaces. Rows
+            without a value are not compared.
+        labels: (left row, right row, whether they match) for some pairs, rows from 0. Scores are then the probabilities
+            of a matcher that learns from them.
+        threads: threads of the sparse product.
+
+    Returns:
+        Rows from 0 with float32 scores, by left row, then descending score.
+
+    Raises:
+        InputError: tables, options or labels are not valid, or a library is not installed.
+    """
+    same = left is right
+    left, right = _tables(left, right, on)
+    fields, columns = _fields(left, right, on)
+    keys = _keys(left, right, block, on)
+    if labels is None:
+        highest = None if top is None else _top(top)
+        options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
+        return match_fields(fields, keys, top=highest, same=same, **options).matches
+    given = labels_of(labels)
+    pair = TablePair(fields, keys, same=same, threads=threads)
+    return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
+
+
+def pair_scores(left: Any, right: Any, *, on: On | None = None) -> Floats:
+    """Return the probability that the left and the right row of each pair are the same thing, float32[n].
+
+    Args:
+        left: n texts, or with `on` a table of n rows; as of `match`.
+        right: n texts or rows, the partners of the left ones.
+        on: the compared columns.
+
+    Raises:
+        InputError: texts or tables are not valid, or have different lengths.
+    """
+    fields, _ = _fields(*_tables(left, right, on), on)
+    check_unweighted(fields)
+    return score_given([field.left for field in fields], [field.right for field in fields])
+
+
+class Matcher:
+    """A matcher of the columns of two tables, learned from labeled pairs; for these tables, and for others."""
+
+    def __init__(self, learned: LearnedMatcher) -> None:
+        self._learned = learned
+
+    @classmethod
+    def fit(
+        cls,
+        left: Any,
+        right: Any,
+        labels: LabelTriples,
+        *,
+        on: On | None = None,
+        block: str | None = None,
+        threads: int = 1,
+    ) -> Matcher:
+        """Learn from labels, (left row, right row, whether they match) each; other arguments as in `match`.
+
+        Raises:
+            InputError: tables or labels are not valid, labels contradict, or there are fewer than 5 of either kind.
+        """
+        tables = _tables(left, right, on)
+        fields, columns = _fields(*tables, on)
+        given = labels_of(labels)
+        pair = TablePair(fields, _keys(*tables, block, on), same=left is right, threads=threads)
+        return cls(fit_matcher(pair, columns, given))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Matcher:
+        """Read a matcher that `save` wrote. Raises InputError for an invalid file."""
+        return cls(load_matcher(Path(path)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the matcher to a file of JSON: numbers and names, no code."""
+        save_matcher(self._learned, Path(path))
+
+    @property
+    def report(self) -> LabelReport:
+        """Its quality on labels that were held out."""
+        return self._learned.report
+
+    @property
+    def threshold(self) -> float:
+        """The lowest probability of a match, 0 to 1."""
+        return self._learned.threshold
+
+    def match(
+        self,
+        left: Any,
+        right: Any,
+        *,
+        top: Top = None,
+        threshold: float | None = None,
+        one_to_one: bool = False,
+        block: str | None = None,
+        threads: int = 1,
+    ) -> Matches:
+        """Return the matches of two tables that have the learned columns; arguments as in `match`.
+
+        A list of texts is the only column. Scores are probabilities.
+        """
+        known = self._learned
+        given = _with_columns(left), _with_columns(right)
+        if len(known.columns) > 1 and any(isinstance(table, list) for table in given):
+            raise InputError(f"this matcher compares {len(known.columns)} columns; give tables", field="on")
+        tables = [{name: table} if isinstance(table, list) else table
+                  for table, name in zip(given, known.columns[0], strict=True)]  # fmt: skip
+        fields = [
+            Field(texts_of_column(tables[0], name), texts_of_column(tables[1], other), weight)
+            for (name, other), weight in zip(known.columns, known.weights, strict=True)
+        ]
+        keys = None if block is None else (texts_of_column(tables[0], block), texts_of_column(tables[1], block))
+        pair = TablePair(fields, keys, ngrams=known.ngrams, same=left is right, threads=threads)
+        return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
+
+
+def _matches_by(
+    known: LearnedMatcher, pair: TablePair, top: Top, threshold: float | None, *, one_to_one: bool
+) -> Matches:
+    highest = known.top if top is None else _top(top)
+    lowest = known.threshold if threshold is None else threshold
+    return choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one, same=pair.same).matches
+
+
+def _top(top: Top) -> int | None:
+    """Return the number of right rows for a left row, None for all."""
+    if top == "all":
+        return None
+    if isinstance(top, int):
+        return top
+    raise InputError(f"top: must be a number of at least 1 or 'all', got {top!r}", field="top")
+
+
+def _with_columns(rows: Any) -> Any:
+    """Return rows that come one after the other as a list of texts or a dict of columns, and a table as it is."""
+    return table_of(rows) if isinstance(rows, list | tuple | Iterator) else rows
+
+
+def _tables(left: Any, right: Any, on: On | None) -> tuple[Any, Any]:
+    """Return both tables with columns, or without `on` the texts. Raises InputError for texts with `on`."""
+    if on is None:
+        return left, right
+    tables = _with_columns(left), _with_columns(right)
+    if any(isinstance(table, list) and table for table in tables):
+        raise InputError("on names columns, and these rows are texts; leave it out", field="on")
+    # No rows have any column.
+    return tuple(defaultdict(list) if isinstance(table, list) else table for table in tables)
+
+
+def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:
+    if on is None:
+        if any(isinstance(table, Mapping) or len(getattr(table, "shape", ())) == 2 for table in (left, right)):
+            raise InputError("these are tables; name the columns to compare with on", field="on")
+        return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
+    weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
+    fields = [
+        Field(texts_of_column(left, name), texts_of_column(right, name), weight) for name, weight in weights.items()
+    ]
+    return fields, [(name, name) for name in weights]
+
+
+def _keys(left: Any, right: Any, block: str | None, on: On | None) -> Blocks | None:
+    if block is not None and on is None:
+        raise InputError("block names a column, so the tables need columns: give on=", field="block")
+    return (texts_of_column(left, block), texts_of_column(right, block)) if block is not None else None

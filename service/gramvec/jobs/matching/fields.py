@@ -1,0 +1,265 @@
+"""Columns of two tables into matches: one sparse vector for each row, blocks, the nearest rows, one-to-one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
+from gramvec.jobs.matching.scoring import (
+    NGRAM_SHARE,
+    WORD_SHARE,
+    beside,
+    ngrams_and_words,
+)
+from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
+from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.folding import fold_texts
+from gramvec.text.scripts import close_gaps
+
+# The nearest rows of each left one that are scored, and among which one_to_one chooses.
+DEPTH = 10
+MAX_COLUMNS = 16
+# Blocks of fewer pairs are scored pair by pair.
+FEW_PAIRS = 50_000
+NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+Blocks = tuple[Sequence[str], Sequence[str]]
+BothTables = tuple[SparseVectors, SparseVectors]
+
+
+class Field(NamedTuple):
+    """A compared column: its texts in both tables, and its weight (above 0)."""
+
+    left: Sequence[str]
+    right: Sequence[str]
+    weight: float
+
+
+class NgramSettings(NamedTuple):
+    """Settings of `gramvec.lexical.fit` for the columns of a matcher."""
+
+    weighting: Weighting = "sif"
+    orders: tuple[int, ...] = ORDERS
+    a: float = SIF_A
+
+
+class ChosenMatches(NamedTuple):
+    """Matches, the threshold, and the number of pairs above it that were left out.
+
+    Attributes:
+        matches: what is reported.
+        threshold: the lowest score, given or from the data.
+        left_out: pairs of at least that score that `top` or `one_to_one` left out.
+        below: left rows without a match that have a candidate of a lower score.
+        precision: the share of matches that is expected to be right, 0 to 1.
+        candidates: all scored pairs, of equal rows the first.
+    """
+
+    matches: Matches
+    threshold: float
+    left_out: int
+    below: int = 0
+    precision: float = 0.0
+    candidates: Matches = NO_MATCHES
+
+
+def check_choice(top: int | None, threshold: float | None) -> None:
+    """Raise InputError for a `top` below 1 and a threshold outside of 0 to 1."""
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
+    if top is not None and top < 1:
+        raise InputError(f"top: must be at least 1, got {top}", field="top")
+
+
+def choose(
+    scored: Matches, top: int | None, threshold: float, *, one_to_one: bool, same: bool = False
+) -> ChosenMatches:
+    """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one.
+
+    With `same`, the candidates are pairs of one table, each given once. It is returned both ways, but by one-to-one.
+    """
+    check_choice(top, threshold)
+    above = select_pairs(scored, scored.scores >= np.float32(threshold))
+    if one_to_one:
+        matches = pair_greedily(above, same=same)
+    else:
+        above = _both_ways(above) if same else above
+        matches = above if top is None else select_pairs(above, places(above.left) < top)
+    return ChosenMatches(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
+
+
+def nearest_rows(
+    vectors: BothTables,
+    blocks: Blocks | None,
+    k: int,
+    threshold: float,
+    *,
+    threads: int = 1,
+    progress: Progress = NO_PROGRESS,
+) -> Matches:
+    """Return `nearest` of both tables' vectors; with blocks, a row is compared only with rows of its block."""
+    left, right = vectors
+    if blocks is not None and (len(blocks[0]), len(blocks[1])) != (len(left), len(right)):
+        raise InputError("the columns of a table have different lengths", field="block")
+    progress.start("matching", len(left))
+    if blocks is not None:
+        return _in_blocks(left, right, blocks, k, threshold, threads, progress)
+    return nearest(left, right, k, threshold, threads=threads, progress=progress)
+
+
+def vectors_of(fields: Sequence[Field], progress: Progress = NO_PROGRESS) -> BothTables:
+    """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
+
+    Several columns are joined to one text, of the least of their weights; what a column weighs more is a text of its
+    own. The n-grams and words of a text are weighted by such texts of both tables. An empty text has no part in the
+    vector of its row.
+
+    Raises:
+        InputError: columns, weights or texts cannot be compared.
+    """
+    check_fields(fields)
+    every = [folded_field(field) for field in fields]
+    if len(fields) > 1:
+        lowest = min(field.weight for field in fields)
+        heavier = [field._replace(weight=field.weight - lowest) for field in every if field.weight > lowest]
+        every = [joined_field(every, lowest * len(fields)), *heavier]
+    progress.start("reading n-grams and words", 2 * sum(len(field.left) + len(field.right) for field in every))
+    parts: list[SparseVectors] = []
+    weights: list[float] = []
+    for field in every:
+        with named_rows(len(field.left)):
+            parts += ngrams_and_words([*field.left, *field.right], progress)
+        weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
+    return split(beside(parts, weights), len(every[0].left))
+
+
+def folded_field(field: Field) -> Field:
+    """Return a column as its letters are compared, cut where only the folded text is longer than MAX_CHARACTERS."""
+    left, right = (
+        [
+            close_gaps(fold)[: max(MAX_CHARACTERS, len(text))]
+            for text, fold in zip(texts, fold_texts(texts), strict=True)
+        ]
+        for texts in field[:2]
+    )
+    return Field(left, right, field.weight)
+
+
+def joined_field(fields: Sequence[Field], weight: float) -> Field:
+    """Return all columns of each row as one text, cut to MAX_CHARACTERS unless one column is longer."""
+    left, right = (
+        [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in zip(*columns, strict=True)]
+        for columns in ([field.left for field in fields], [field.right for field in fields])
+    )
+    return Field(left, right, weight)
+
+
+def check_fields(fields: Sequence[Field]) -> None:
+    """Raise InputError for columns and weights that cannot be compared."""
+    if not 1 <= len(fields) <= MAX_COLUMNS:
+        raise InputError(f"{len(fields)} columns to compare; give 1 to {MAX_COLUMNS}", field="on")
+    for field in fields:
+        if not 0 < field.weight < math.inf:
+            raise InputError(f"the weight of a column: must be above 0, got {field.weight:g}", field="on")
+        if any(len(texts) != len(first) for texts, first in zip(field[:2], fields[0][:2], strict=True)):
+            raise InputError("the columns of a table have different lengths", field="on")
+
+
+def ngram_vectors(
+    fields: Sequence[Field], settings: NgramSettings, progress: Progress = NO_PROGRESS
+) -> list[BothTables]:
+    """Return the n-gram vectors of length 1 of each column, without words, for the features of a matcher.
+
+    Raises:
+        InputError: columns, weights or texts cannot be compared.
+    """
+    check_fields(fields)
+    total = 2 * sum(len(field.left) + len(field.right) for field in fields)
+    progress.start("reading n-grams", total)
+    found = []
+    for field in fields:
+        with named_rows(len(field.left)):
+            texts = [*field.left, *field.right]
+            vectors = fit(texts, **settings._asdict(), progress=progress).embed(texts, progress=progress)
+        found.append(split(vectors, len(field.left)))
+    return found
+
+
+@contextmanager
+def named_rows(left: int) -> Iterator[None]:
+    """Name the table and the row, from 1, in an InputError that counts texts: `left` of one table, then the other's."""
+    try:
+        yield
+    except InputError as error:
+        if error.index is None:
+            raise
+        table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
+        raise InputError(f"row {row + 1} of the {table} table: {error}", index=row) from error
+
+
+def split(vectors: SparseVectors, rows: int) -> BothTables:
+    """Return the first `rows` rows and the others."""
+    indptr, entries = vectors.indptr, int(vectors.indptr[rows])
+    return (
+        SparseVectors(indptr[: rows + 1], vectors.indices[:entries], vectors.values[:entries], vectors.columns),
+        SparseVectors(indptr[rows:] - entries, vectors.indices[entries:], vectors.values[entries:], vectors.columns),
+    )
+
+
+def _in_blocks(
+    left: SparseVectors,
+    right: SparseVectors,
+    blocks: Blocks,
+    k: int,
+    threshold: float,
+    threads: int,
+    progress: Progress,
+) -> Matches:
+    rows: dict[str, tuple[list[int], list[int]]] = {}
+    for side, keys in enumerate(blocks):
+        for row, key in enumerate(keys):
+            if name := " ".join(key.split()).casefold():
+                rows.setdefault(name, ([], []))[side].append(row)
+    found = []
+    for some, others in rows.values():
+        if some and others:
+            a, b = np.array(some, np.int64), np.array(others, np.int64)
+            if len(a) * len(b) <= FEW_PAIRS:
+                found.append(best(left, right, np.repeat(a, len(b)), np.tile(b, len(a)), k, threshold))
+            else:
+                in_block = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
+                found.append(Matches(a[in_block.left], b[in_block.right], in_block.scores))
+        progress.advance(len(some))
+    pairs = concatenate_matches(found)
+    return select_pairs(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
+
+
+def _both_ways(pairs: Matches) -> Matches:
+    """Return each pair of one table with either row on the left, by left row, then descending score."""
+    left, right = np.append(pairs.left, pairs.right), np.append(pairs.right, pairs.left)
+    scores = np.append(pairs.scores, pairs.scores)
+    return select_pairs(Matches(left, right, scores), np.lexsort((right, -scores, left)))
+
+
+def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
+    """Return one-to-one pairs: from the highest score down, a pair is taken if neither of its rows is in one yet.
+
+    With `same`, rows of both sides are of one table.
+    """
+    lefts: set[int] = set()
+    rights = lefts if same else set[int]()
+    kept = []
+    for at in np.lexsort((pairs.right, pairs.left, -pairs.scores)).tolist():
+        left_row, right_row = int(pairs.left[at]), int(pairs.right[at])
+        if left_row not in lefts and right_row not in rights:
+            lefts.add(left_row)
+            rights.add(right_row)
+            kept.append(at)
+    return select_pairs(pairs, np.sort(np.array(kept, np.int64)))

@@ -1,0 +1,258 @@
+"""Files of `gramvec match`: tables with an id for each row, and labeled pairs of their rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gramvec.errors import InputError, quote
+from gramvec.jobs.common.bad_rows import BadRows, OnError
+from gramvec.jobs.common.columns import MAX_ROWS, Columns, read_columns
+from gramvec.jobs.matching.matcher import PairLabels
+from gramvec.jobs.tables.columns import TableRows, text_of
+from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
+from gramvec.progress import NO_PROGRESS, Progress
+
+MAX_LABELS = 1_000_000
+MAX_NAMED = 20
+# The value of --id where no column has the ids.
+NO_ID = "none"
+WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
+# In a file that `gramvec match` wrote, left and right are texts.
+ID_COLUMNS = (("left_id", "right_id"), ("left", "right"))
+ANSWERS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+@dataclass
+class MatchTable:
+    """A table that is matched.
+
+    Attributes:
+        name: the file's name.
+        ids: the id of each row, as text.
+        columns: the text of each row by column, "" where it has none.
+        numbers: the line of each row, see TableRow.
+        names: all columns of the file but that of the ids, in its order.
+    """
+
+    name: str
+    ids: list[str]
+    columns: dict[str, list[str]]
+    numbers: list[int]
+    names: list[str]
+
+
+class LabelFiles(NamedTuple):
+    """Labeled pairs of files, and the bad lines that were skipped."""
+
+    labels: PairLabels
+    skipped: int
+
+
+def read_table(
+    path: Path,
+    form: Form | FileFormat,
+    columns: Sequence[str],
+    id_column: str | None,
+    block: str | None = None,
+    *,
+    on_error: OnError = "stop",
+    progress: Progress = NO_PROGRESS,
+) -> MatchTable:
+    """Read the rows of a table.
+
+    Args:
+        path: a file that `gramvec embed` reads.
+        form: its form, or its whole format.
+        columns: the columns to be compared.
+        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
+            the numbers whatever there is.
+        block: another column to be read, whose values say which rows are compared.
+        on_error: "stop" at a bad row, or "skip" it.
+        progress: shows the reading.
+
+    Raises:
+        InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
+            twice, a file without rows, and too many of them.
+    """
+    options = dict.fromkeys([block] if block else [], "--block") | dict.fromkeys(columns, "--on")
+    names = list(options)
+    numbered = id_column == NO_ID
+    if numbered:
+        id_column = None
+    wanted = [*names, id_column] if id_column else names
+    options |= {id_column: "--id"} if id_column else {}
+    optional = [] if id_column or numbered else ["id"]
+    found = read_columns(
+        path, wanted, format=form, options=options, optional=optional, on_error=on_error,
+        progress=progress, task=f"reading {path.name}",
+    )  # fmt: skip
+    if not found.numbers:
+        raise InputError(f"{path}: has no rows; nothing can be matched")
+    if numbered or (id_column is None and "id" not in found.found):
+        ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+        others = [*found.found]
+    else:
+        ids = found.values[id_column or "id"]
+        others = [name for name in found.found if name != (id_column or "id")]
+        _check_ids(found, ids)
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others)
+
+
+def _check_ids(table: Columns, ids: Sequence[str]) -> None:
+    first: dict[str, int] = {}
+    for number, given_id in zip(table.numbers, ids, strict=True):
+        if not given_id:
+            raise InputError(
+                f"{table.name}: {table.unit} {number}: has no id; name another column with --id, or number the rows: "
+                "--id none"
+            )
+        if given_id in first:
+            raise InputError(
+                f"{table.name}: {table.unit}s {first[given_id]} and {number} have the same id {given_id[:100]!r}; "
+                "make them different, name another column with --id, or number the rows: --id none"
+            )
+        first[given_id] = number
+
+
+def read_labels(
+    paths: Sequence[Path],
+    left: Sequence[str],
+    right: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str = UTF_8,
+    on_error: OnError = "stop",
+) -> LabelFiles:
+    """Read the labeled pairs of files that `gramvec embed` reads. A pair may be given twice.
+
+    A label is 1, true or yes, or 0, false or no, in any case. Rows without one are ignored.
+
+    Args:
+        paths: the files.
+        left: the ids of the left table's rows.
+        right: the ids of the right table's rows.
+        delimiter: of CSV; None recognizes it by each file's header.
+        encoding: of the files.
+        on_error: "stop" at a bad line, and after the last file at pairs with both labels; or "skip" them.
+
+    Raises:
+        InputError: naming file and line, for other columns and values, ids of no table, more than 1,000,000 pairs, and
+            all pairs with both labels at once.
+    """
+    rows = [{given_id: row for row, given_id in enumerate(ids)} for ids in (left, right)]
+    found: dict[tuple[int, int], tuple[bool, str]] = {}
+    both: dict[tuple[int, int], str] = {}
+    skipped = 0
+    for path in paths:
+        bad = BadRows(on_error, where=f"{path}: ", remedy="")
+        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad):
+            left_id, right_id, match = label
+            pair = rows[0][left_id], rows[1][right_id]
+            first = found.setdefault(pair, (match, place))
+            if first[0] != match:
+                both.setdefault(pair, f"{quote(left_id)} and {quote(right_id)} ({first[1]} and {place})")
+            if len(found) > MAX_LABELS:
+                raise InputError(f"{place}: more than {MAX_LABELS:,} labeled pairs; give fewer")
+        skipped += bad.count
+    if both and on_error == "stop":
+        raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
+    kept = _sort_triples((*pair, match) for pair, (match, _) in found.items() if pair not in both)
+    return LabelFiles(kept, skipped + len(both))
+
+
+def labels_of(triples: Iterable[Sequence[Any]]) -> PairLabels:
+    """Check (left row, right row, match) triples. Raises InputError for anything else, and for contradictions."""
+    found: dict[tuple[int, int], bool] = {}
+    both: dict[tuple[int, int], str] = {}
+    for number, triple in enumerate(triples):
+        try:
+            left, right, match = (int(value) for value in triple)
+            good = (
+                min(left, right) >= 0
+                and max(left, right) < MAX_ROWS
+                and match in (0, 1)
+                and [left, right, match] == list(triple)
+            )
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        if not good:
+            raise InputError(f"label {number} is not (left row, right row, 1 or 0), rows from 0", field="labels")
+        if found.setdefault((left, right), bool(match)) != bool(match):
+            both.setdefault((left, right), f"rows {left} and {right}")
+        if len(found) > MAX_LABELS:
+            raise InputError(f"more than {MAX_LABELS:,} labeled pairs; give fewer", field="labels")
+    if both:
+        raise InputError(f"{_contradictions(both.values())}; keep one label of each", field="labels")
+    return _sort_triples((*pair, match) for pair, match in found.items())
+
+
+def _contradictions(pairs: Iterable[str]) -> str:
+    named = list(pairs)
+    more = f" and {len(named) - MAX_NAMED:,} more" if len(named) > MAX_NAMED else ""
+    pairs_are = "pair is" if len(named) == 1 else "pairs are"
+    return f"{len(named):,} {pairs_are} labeled both ways: {', '.join(named[:MAX_NAMED])}{more}"
+
+
+def _sort_triples(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
+    # What is learned does not depend on the order of labels and files.
+    columns = np.array(sorted(triples), np.int64).reshape(-1, 3)
+    return PairLabels(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.bool_))
+
+
+def _labeled_rows(
+    path: Path, form: FileFormat, ids: Sequence[Container[str]], bad: BadRows
+) -> Iterator[tuple[str, tuple[str, str, bool]]]:
+    """Yield (file and line, (left id, right id, match)) of each row that has a label, and add the others that are bad.
+
+    Ids are of any type in a file, because they are often numbers.
+    """
+    if form.form == "txt":
+        raise InputError(f"{path}: {WANTED}; give a .csv, .tsv, .jsonl or .parquet file")
+    names: tuple[str, str] | None = None
+    try:
+        with TableRows(path, form) as rows:
+            bad.unit = rows.unit
+            if rows.names is not None and "match" not in rows.names:
+                has = ", ".join(quote(name) for name in rows.names[:MAX_NAMED])
+                separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
+                raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
+            for number, record, why in rows:
+                place = f"{path}: {rows.unit} {number}"
+                if why is not None:
+                    bad.add(number, why)
+                    continue
+                names = names or next((pair for pair in ID_COLUMNS if record.keys() >= set(pair)), None)
+                if names is None or not record.keys() >= {*names, "match"}:
+                    has = ", ".join(quote(name) for name in list(record)[:MAX_NAMED])
+                    raise InputError(f"{place}: {WANTED}; it has {has or 'none'}")
+                answer = text_of(record["match"]).strip().casefold()
+                if not answer:
+                    continue
+                left, right = (text_of(record[name]) for name in names)
+                if (wrong := _find_wrong(answer, (left, right), ids)) is None:
+                    yield place, (left, right, ANSWERS[answer])
+                else:
+                    bad.add(number, wrong)
+    except InputError as error:
+        raise InputError(_of_labels(str(error))) from error
+
+
+def _find_wrong(answer: str, pair: tuple[str, str], ids: Sequence[Container[str]]) -> str | None:
+    """Return what is wrong with an answer or the ids of a pair, None if they are good."""
+    if answer not in ANSWERS:
+        return f"match is {quote(answer)}; write 1 or 0 (true, false, yes, no), or nothing"
+    for side, name, known in zip(("left", "right"), pair, ids, strict=True):
+        if name not in known:
+            return f"no row of the {side} table has the id {quote(name)}; correct it or remove the line"
+    return None
+
+
+def _of_labels(message: str) -> str:
+    """Return a message with the options of labels in the place of those of tables."""
+    return re.sub("--(encoding|delimiter)", r"--labels-\1", message)

@@ -1,0 +1,318 @@
+"""`MatchJob`: two files of tables into a file of matches, by the pair model or by what labels teach."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from gramvec.errors import InputError
+from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
+from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
+from gramvec.jobs.matching.features import TablePair
+from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
+from gramvec.jobs.matching.fit_matcher import fit_matcher
+from gramvec.jobs.matching.inputs import read_labels
+from gramvec.jobs.matching.jobs.match_rows import (
+    EXPLAINED,
+    NAMES,
+    REVIEWED,
+    RowPairs,
+    add_columns,
+    records_of,
+    with_unmatched,
+)
+from gramvec.jobs.matching.jobs.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
+from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
+from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
+from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
+from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.report import match_report, pair_model_fact
+from gramvec.jobs.report import write_report
+from gramvec.jobs.tables.columns import read_records
+from gramvec.jobs.tables.inputs import STDIN, UTF_8
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
+from gramvec.jobs.tables.staging import check_outputs
+from gramvec.threads import count_cores
+
+
+class MatchResult(NamedTuple):
+    """Result of a match.
+
+    Attributes:
+        matches: the rows of both tables that match, from 0, with their scores.
+        left_ids: the ids of the left table's rows.
+        right_ids: the ids of the right table's rows.
+        threshold: the lowest score of a match.
+        matcher: what scored: the matcher that was given, or learned; None for the pair model.
+        summary: what came out, in a sentence.
+    """
+
+    matches: Matches
+    left_ids: list[str]
+    right_ids: list[str]
+    threshold: float
+    matcher: LearnedMatcher | None
+    summary: str
+
+
+class MatchJob(TableFiles):
+    """Job of `gramvec match`: match the rows of two files, and write ids, scores and texts.
+
+    Example:
+        >>> job = MatchJob(left="ours.csv", right="theirs.csv", on="name", output="matches.csv")  # doctest: +SKIP
+        >>> job.run().summary  # doctest: +SKIP
+        '2 of 3 rows of ours.csv have a match, 2 pairs at the threshold 0.350, of which 97% are expected to be right'
+
+    Attributes:
+        output: a .csv, .tsv, .jsonl or .parquet file; - is standard output; None writes no table.
+        form: of the output; None goes by its ending.
+        top: right rows for a left row at most; None for all, or what labels say.
+        every: write all right rows above the threshold, with labels that say otherwise, too.
+        threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
+        one_to_one: write each row in one match at most.
+        columns: write the "compared" texts, or "all" columns of both rows.
+        unmatched: write the rows of both tables that are in no match, too.
+        explain: add the words that both texts share, and those that only one has.
+        labels: files of pairs to learn from, with columns left, right (ids) and match (1 or 0).
+        labels_delimiter: of the files of labels; None recognizes it.
+        labels_encoding: of the files of labels.
+        keep_labels: write labeled pairs as the labels have them.
+        save_matcher: write what the labels taught to this file.
+        matcher: match by a matcher of this file.
+        review: write the pairs to label next to this file.
+        review_pairs: how many of them.
+        report: write a page of HTML that shows what was done.
+        overwrite: replace an output that gramvec did not write.
+        threads: of the sparse product; None for all cores.
+
+    The other attributes are those of `TableFiles`.
+    """
+
+    output: Path | None = None
+    form: TableForm | None = None
+    top: PositiveNumber | None = None
+    every: bool = False
+    threshold: UnitNumber | None = None
+    one_to_one: bool = False
+    columns: RowColumns = "compared"
+    unmatched: bool = False
+    explain: bool = False
+    labels: tuple[Path, ...] = ()
+    labels_delimiter: str | None = None
+    labels_encoding: str = UTF_8
+    keep_labels: bool = False
+    save_matcher: Path | None = None
+    matcher: Path | None = None
+    review: Path | None = None
+    review_pairs: PositiveNumber = 100
+    report: Path | None = None
+    overwrite: bool = False
+    threads: ThreadCount | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.every and (self.top or self.one_to_one):
+            raise OptionError(
+                "--all writes every row above the threshold; give it without --top and --one-to-one", field="every"
+            )
+        if self.labels and self.matcher:
+            raise OptionError("--labels learns a matcher and --matcher brings one; give one of them", field="matcher")
+        if self.save_matcher and not self.labels:
+            raise OptionError("--save-matcher writes what --labels taught; give --labels", field="save_matcher")
+        if self.keep_labels and not self.labels:
+            raise OptionError("--keep-labels writes pairs as --labels has them; give --labels", field="keep_labels")
+        if self.columns == "all" and STDIN in (self.left, self.right):
+            raise OptionError(
+                "--columns all reads both tables again, and standard input cannot be; give a file", field="columns"
+            )
+        if len({(column.left, column.right) for column in self.on}) < len(self.on):
+            raise OptionError("--on names a column twice; give its weight once", field="on")
+        form_to_write(self.output, TABLE_FORMS, self.form)
+        if self.review:
+            form_to_write(self.review, TABLE_FORMS, option="")
+        return self
+
+    def run(self, watch: JobWatch = NO_WATCH) -> MatchResult:
+        """Match the tables, write the outputs that the record names, and return the matches.
+
+        Args:
+            watch: receives the progress and the messages.
+
+        Raises:
+            InputError: a file cannot be read or used, or an output cannot be written.
+        """
+        clock = JobClock(watch.command)
+        if self.review and self.review.exists():
+            raise InputError(
+                f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
+            )
+        if not (self.labels or self.matcher):
+            check_unweighted(Field((), (), column.weight) for column in self.on)
+        inputs = [self.left, self.right, *self.labels, self.matcher]
+        check_outputs(self.output, self.save_matcher, self.review, self.report, inputs=inputs, overwrite=self.overwrite)
+        known = load_matcher(self.matcher) if self.matcher else None
+        tables = self.read_tables(self._columns(known), watch)
+        if self.labels or known or self.review:
+            matched, known = self._match_by_labels(tables, known, watch)
+        else:
+            matched = self._match_by_pairs(tables, watch)
+        watch.close()
+        if self.output is not None:
+            self._write(matched.matches, tables, self.output)
+        summary = self._summarize(matched, len(tables.left.ids))
+        if self.report is not None:
+            rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
+            page = match_report(
+                matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
+                title=f"Matches of {self.left.name} and {self.right.name}", summary=summary,
+                facts=clock.facts(self._model_fact(same=tables.same), rows), same=tables.same,
+            )  # fmt: skip
+            write_report(page, self.report, watch)
+        return MatchResult(matched.matches, tables.left.ids, tables.right.ids, matched.threshold, known, summary)
+
+    def _columns(self, known: LearnedMatcher | None) -> tuple[ComparedColumn, ...]:
+        """Return the compared columns: those of `on`, or those of the matcher."""
+        if known is None:
+            return default_columns(self.on)
+        learned = tuple(
+            ComparedColumn(left, right, weight)
+            for (left, right), weight in zip(known.columns, known.weights, strict=True)
+        )
+        if self.on and self.on != learned:
+            learned_on = " ".join(
+                f"--on {left if left == right else f'{left}={right}'}:{weight:g}" for left, right, weight in learned
+            )
+            raise InputError(
+                f"--on names other columns than the matcher was learned from; leave it out, or give {learned_on}"
+            )
+        return learned
+
+    def _limit(self, learned: int | None = None) -> int | None:
+        """Return the right rows for a left row, None for all; `learned` unless an option names them."""
+        return None if self.every else self.top or learned
+
+    def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
+        """Return the matches by the pair model."""
+        return match_fields(
+            tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, one_to_one=self.one_to_one,
+            same=tables.same, threads=self.threads or count_cores(), progress=watch,
+        )  # fmt: skip
+
+    def _match_by_labels(
+        self, tables: ReadTables, known: LearnedMatcher | None, watch: JobWatch
+    ) -> tuple[ChosenMatches, LearnedMatcher | None]:
+        """Return the matches and the matcher, after the files of the matcher and the review are written."""
+        labels = self._read_labels(tables, watch) if self.labels else None
+        pair = TablePair(
+            tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same,
+            threads=self.threads or count_cores(), progress=watch,
+        )  # fmt: skip
+        if labels is not None:
+            known = fit_matcher(pair, tables.columns, labels, watch)
+            _report_learned(known, watch, same=tables.same)
+            if self.save_matcher:
+                save_matcher(known, self.save_matcher)
+        scored = score_candidates(known, pair, watch)
+        threshold = self.threshold if self.threshold is not None or known is None else known.threshold
+        ordered = labels.lower_left() if labels is not None and tables.same else labels
+        if self.review:
+            pairs = list_uncertain(scored, threshold if known else None, ordered, self.review_pairs)
+            _write_review(self.review, pairs, tables, watch)
+        if known is None or threshold is None:
+            return self._match_by_pairs(tables, watch), None
+        if ordered is not None and self.keep_labels:
+            scored = hold_labels(scored, ordered)
+        matched = choose(scored, self._limit(known.top), threshold, one_to_one=self.one_to_one, same=tables.same)
+        if labels is not None:
+            _report_written(matched.matches, labels, watch)
+        return matched, known
+
+    def _read_labels(self, tables: ReadTables, watch: JobWatch) -> PairLabels:
+        labels, skipped = read_labels(
+            self.labels, tables.left.ids, tables.right.ids, delimiter=self.labels_delimiter,
+            encoding=self.labels_encoding, on_error=self.on_error,
+        )  # fmt: skip
+        if skipped:
+            watch.report(f"skipped {skipped:,} labels that are bad or contradict another")
+        return labels
+
+    def _write(self, matches: Matches, tables: ReadTables, output: Path) -> None:
+        """Write the table of matches."""
+        sizes = len(tables.left.ids), len(tables.right.ids)
+        rows = with_unmatched(matches, sizes, same=tables.same) if self.unmatched else RowPairs(*matches)
+        names = list(NAMES)
+        records = records_of(rows, tables.left, tables.right, tables.fields, explain=self.explain)
+        if self.columns == "all":
+            both = tables.left.names, tables.right.names
+            names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
+        form = form_to_write(output, TABLE_FORMS, self.form)
+        write_table(output, form, [*names, *(EXPLAINED if self.explain else ())], records)
+
+    def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
+        """Return all columns of the rows of both tables, by row: the files are read again."""
+        sides = []
+        for path, form, table, side in zip(
+            (self.left, self.right), self.formats(), (tables.left, tables.right), rows[:2], strict=True
+        ):
+            wanted = np.unique(side[side >= 0]).tolist()
+            records = read_records(path, form, [table.numbers[row] for row in wanted])
+            sides.append({row: records[table.numbers[row]] for row in wanted})
+        return sides
+
+    def _model_fact(self, *, same: bool) -> tuple[str, str]:
+        """Return what scored the pairs, for a report; `same` for rows of one table."""
+        if self.matcher:
+            return "model", f"matcher {self.matcher}, SHA-256 {sha256(self.matcher.read_bytes()).hexdigest()}"
+        if self.labels:
+            return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
+        return pair_model_fact(same=same)
+
+    def _summarize(self, matched: ChosenMatches, rows: int) -> str:
+        """Return what came out, in a sentence."""
+        pairs, answered = len(matched.matches.left), len(set(matched.matches.left.tolist()))
+        if not pairs:
+            return (
+                f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"
+                " enough"
+            )
+        summary = f"{answered:,} of {rows:,} rows of {self.left} have a match, {pairs:,} pairs at the threshold "
+        summary += f"{matched.threshold:.3f}"
+        if matched.precision:
+            summary += f", of which {matched.precision:.0%} are expected to be right; {matched.below:,} rows have only "
+            summary += "candidates below it"
+        if matched.left_out:
+            option = "--one-to-one" if self.one_to_one else "--top"
+            summary += f"; {matched.left_out:,} more pairs above it are left out ({option})"
+        return summary
+
+
+def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:
+    records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
+    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, (record | {"match": ""} for record in records))
+    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to --labels")
+
+
+def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> None:
+    report = known.report
+    watch.report(
+        f"learned from {report.pairs:,} labeled pairs, {report.matches:,} of them matches ({report.kind}); on "
+        f"{report.held_pairs:,} held out ({report.held_matches:,} matches), at the threshold {known.threshold:.3f}: "
+        f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}"
+    )
+    if known.top is None and not same:
+        watch.report("many rows have several labeled matches, so all above the threshold are written (--all)")
+
+
+def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:
+    """Report how many of the labeled pairs are written: fewer than the matcher finds where `top` cuts."""
+    width = 1 + max(int(matches.right.max(initial=0)), int(labels.right.max(initial=0)))
+    written = np.isin(labels.left * width + labels.right, matches.left * width + matches.right)
+    right = int((written & labels.match).sum())
+    watch.report(
+        f"of the labeled pairs, {right:,} of {int(labels.match.sum()):,} matches and {int(written.sum()) - right:,} of "
+        f"{int((~labels.match).sum()):,} others are written"
+    )

@@ -1,0 +1,176 @@
+"""Two tables into matches, by the pair model: groups of equal rows, candidates, probabilities, and what is chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gramvec.errors import InputError
+from gramvec.jobs.matching import candidates
+from gramvec.jobs.matching.candidates import CandidatePairs
+from gramvec.jobs.matching.fields import (
+    Blocks,
+    ChosenMatches,
+    Field,
+    check_choice,
+    check_fields,
+    named_rows,
+)
+from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
+from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
+from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
+from gramvec.jobs.pairs.tokens import Tokens, fold_text, tokens_of
+from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Doubles, Floats, Int64s
+
+# Below it the expected F1 may be higher, and more than half of what is written wrong.
+MIN_THRESHOLD = 0.35
+# Less probable pairs are no candidates of any report.
+MIN_SCORE = 0.01
+BLOCK_PAIRS = 1 << 16
+_WHOLE = re.compile(r"(-?\d+)\.0+")
+
+
+def match_fields(
+    fields: Sequence[Field],
+    blocks: Blocks | None = None,
+    *,
+    top: int | None = None,
+    threshold: float | None = None,
+    one_to_one: bool = False,
+    same: bool = False,
+    threads: int = 1,
+    progress: Progress = NO_PROGRESS,
+) -> ChosenMatches:
+    """Match two tables by columns, without labels.
+
+    Args:
+        fields: the compared columns.
+        blocks: a key for each row of both tables; rows are compared only with rows of the same key.
+        top: right rows for a left row at most; None for all above the threshold.
+        threshold: the lowest score, 0 to 1; None for that of the highest expected F1, and at least 0.35.
+        one_to_one: whether a row is in one match at most.
+        same: whether both are one table, whose rows are not compared with themselves.
+        threads: threads of the sparse product.
+        progress: shows the tasks.
+    """
+    check_choice(top, threshold)
+    found = score_fields(fields, blocks, same=same, threads=threads, progress=progress)
+    return choose_pairs(found, top, threshold, one_to_one=one_to_one)
+
+
+def score_fields(
+    fields: Sequence[Field],
+    blocks: Blocks | None = None,
+    *,
+    same: bool = False,
+    threads: int = 1,
+    progress: Progress = NO_PROGRESS,
+) -> GroupPairs:
+    """Return the candidate pairs of two tables with their probabilities. Arguments as of `match_fields`."""
+    check_fields(fields)
+    check_unweighted(fields)
+    scipy_sparse()  # a missing library is reported before minutes of work
+    keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
+    if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
+        raise InputError("the columns of a table have different lengths", field="block")
+    sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
+    left_groups, right_groups = sides[0], sides[-1]
+    with named_rows(len(fields[0].left)):
+        lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
+        groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
+        found = candidates.of(lists, groups, threads=threads, progress=progress)
+    tokens = tokens_of([side.columns for side in sides])
+    left, right = found.left, found.right
+    scores = probabilities_of(tokens, found, same=same, progress=progress)
+    if same:
+        several = np.flatnonzero(left_groups.counts > 1)
+        left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
+        scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
+    order = np.lexsort((right, -scores, left))
+    return GroupPairs(select_pairs(Matches(left, right, scores), order), left_groups, right_groups, same)
+
+
+def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
+    """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
+    left, right, cosines = found
+    parts = [np.zeros((0, 0), np.float32)]
+    progress.start("comparing pairs", len(left), "pairs")
+    for start in range(0, len(left), BLOCK_PAIRS):
+        part = slice(start, start + BLOCK_PAIRS)
+        parts.append(pair_figures(tokens, left[part], right[part]))
+        progress.advance(len(parts[-1]))
+    if not len(left):
+        return np.zeros(0, np.float32)
+    figures = np.concatenate(parts[1:])
+    rivals = (one_table_rivals if same else rival_figures)(left, right, likeness(figures, cosines))
+    return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
+
+
+def check_unweighted(fields: Iterable[Field]) -> None:
+    """Raise InputError for columns of different weights: the pair model knows none."""
+    if len({field.weight for field in fields}) > 1:
+        raise InputError(
+            "weights of columns count only for a matcher that learns from labels; leave them out, or give labels",
+            field="on",
+        )
+
+
+def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
+    """Return the groups of equal rows of one table."""
+    columns = [(field.left, field.right)[side] for field in fields]
+    return group_rows([[fold_text(text) for text in column] for column in columns], keys)
+
+
+def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:
+    assert keys is not None
+    return [keys[row] for row in side.members[side.starts].tolist()]
+
+
+def block_of(value: str) -> str:
+    """Return a value as blocks compare it: without case, spaces around it, and .0 behind whole numbers."""
+    plain = " ".join(value.split()).casefold()
+    whole = _WHOLE.fullmatch(plain)
+    return whole[1] if whole else plain
+
+
+def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> ChosenMatches:
+    """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
+    check_choice(top, threshold)
+    floor = MIN_SCORE if threshold is None else threshold
+    above = found.select(found.pairs.scores >= np.float32(floor))
+    if one_to_one or top is not None:
+        narrow = above.one_to_one() if one_to_one else above.rows(top)
+        lowest = threshold_of(narrow.scores) if threshold is None else threshold
+        matches = select_pairs(narrow, narrow.scores >= np.float32(lowest))
+    else:
+        lowest = threshold_of(above.pairs.scores, above.numbers()) if threshold is None else threshold
+        matches = above.select(above.pairs.scores >= np.float32(lowest)).rows()
+    reached = above.select(above.pairs.scores >= np.float32(lowest))
+    left_out = int(reached.numbers().sum()) - len(matches.left)
+    with_candidate = np.zeros(len(found.left.counts), np.bool_)
+    with_candidate[found.pairs.left[found.numbers() > 0]] = True
+    rows = int(found.left.counts[with_candidate].sum())
+    precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
+    below = rows - len(np.unique(matches.left))
+    return ChosenMatches(matches, lowest, left_out, below, precision, found.first_rows())
+
+
+def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:
+    """Return the threshold of the highest expected F1, at least MIN_THRESHOLD.
+
+    Args:
+        scores: float32[p], probabilities.
+        numbers: int64[p], how many pairs each stands for; None for one.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked: Doubles = scores[order].astype(np.float64)
+    number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
+    right = np.cumsum(ranked * number)
+    if not len(ranked) or not right[-1]:
+        return MIN_THRESHOLD
+    f1 = 2 * right / (np.cumsum(number) + right[-1])
+    return max(MIN_THRESHOLD, float(ranked[int(np.argmax(f1))]))

@@ -1,0 +1,94 @@
+"""Write a report as one page of HTML that needs no other file and no network.
+
+The page's policy lets its own scripts run and nothing else load. Texts reach the page as JSON and become text nodes, so
+that markup in a text is shown and does nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+import orjson
+
+from gramvec.jobs.common.watch import JobWatch
+from gramvec.jobs.report.records import JobReport
+from gramvec.jobs.tables.staging import whole
+
+ASSETS = "gramvec.jobs.report"
+# What draws the pictures, in the order in which it is loaded.
+PLOT_SCRIPTS = ("assets/d3.min.js", "assets/plot.umd.min.js", "show.js")
+
+
+def render_page(report: JobReport) -> str:
+    """Return the report as a page of HTML."""
+    return render(report.title, orjson.dumps(report, default=list), page_script="report.js")
+
+
+def write_page(report: JobReport, path: Path) -> None:
+    """Write the report to a file of HTML, in one step: a stopped run leaves the file as it was.
+
+    Raises:
+        InputError: a link, a folder or a special file stands in its place, or another run is writing it.
+        OSError: the file cannot be written.
+    """
+    content = render_page(report).encode()
+    with whole(path) as file:
+        file.write(content)
+
+
+def write_report(report: JobReport, path: Path, watch: JobWatch) -> None:
+    """Write the report as `write_page` does, and tell the watcher where it is."""
+    write_page(report, path)
+    watch.report(f"{path} shows what was done: open it in a browser")
+
+
+def render(title: str, data: bytes, *, page_script: str, connect: str = "'none'") -> str:
+    """Return a page with this title, data of JSON, the plots' libraries and one script of this package.
+
+    Args:
+        title: the page's title, plain text.
+        data: JSON that the script reads from the element `data`.
+        page_script: the name of the script beside this module.
+        connect: what the page may ask over the network, as in a content security policy.
+    """
+    scripts = [read_asset(name) for name in (*PLOT_SCRIPTS, page_script)]
+    policy = "; ".join([
+        "default-src 'none'", f"script-src {' '.join(_digest(script) for script in scripts)}",
+        "style-src 'unsafe-inline'", "img-src data:", f"connect-src {connect}", "base-uri 'none'", "form-action 'none'",
+    ])  # fmt: skip
+    return "".join([
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        '<meta name="color-scheme" content="light dark">\n<meta name="robots" content="noindex">\n',
+        f'<title>{_escape(title)}</title>\n<link rel="icon" href="data:,">\n',
+        f"<style>\n{read_asset('page.css')}</style>\n</head>\n<body>\n",
+        '<main id="page"><noscript><p>This page draws its figures with JavaScript.</p></noscript></main>\n',
+        f'<script type="application/json" id="data">{_embed(data)}</script>\n',
+        *(f"<script>{script}</script>\n" for script in scripts),
+        "</body>\n</html>\n",
+    ])  # fmt: skip
+
+
+@lru_cache
+def read_asset(name: str) -> str:
+    """Return a text file of this package."""
+    return files(ASSETS).joinpath(*name.split("/")).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _embed(data: bytes) -> str:
+    """Return JSON in which no end of a script's element and no line break of JavaScript stands."""
+    text = data.decode()
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,313 @@
+"""`Index`: the folder of an index, opened, and searches of it by letters and meaning."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
+from numbers import Integral
+from pathlib import Path
+from typing import Any, get_args
+
+import orjson
+
+from gramvec.embed.embedder import Embedder
+from gramvec.embed.loading import load
+from gramvec.errors import InputError
+from gramvec.jobs.search.build import build_index, check_model
+from gramvec.jobs.search.changes import add_to_index, remove_from_index
+from gramvec.jobs.search.documents import Record
+from gramvec.jobs.search.filters import Where, conditions_of
+from gramvec.jobs.search.folder import IndexManifest, size_of
+from gramvec.jobs.search.snapshot import Hit, Only, Snapshot, open_snapshot
+from gramvec.jobs.search.vectors import unit_vectors
+from gramvec.jobs.tables.batches import MISSING, list_names, value_at
+from gramvec.lexical.demands import Demands, demands_of
+from gramvec.runtime.base import Device
+from gramvec.text.frames import is_missing, rows_of, to_plain
+from gramvec.text.inputs import iterate_texts, no_text
+from gramvec.threads import ProcessLock, count_cores
+
+MAX_HITS = 10_000
+# Queries that are answered together.
+TOGETHER = 32
+# A name from an untrusted file is looked for among models, never as a path.
+_NAME = re.compile(r"\w[\w.+-]*")
+
+
+class Index:
+    """Index of texts, searched by letters and meaning; see docs/search.md.
+
+    >>> index = gramvec.Index.build("things.index", ["cheap flights", "bananas"])
+    >>> index.search("cheap flihgts", k=1)[0][0].record
+    {'text': 'cheap flights'}
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        model: str | os.PathLike[str] | Embedder | None = None,
+        device: Device = "auto",
+        threads: int | None = None,
+    ) -> None:
+        """Open an index.
+
+        Args:
+            path: the folder.
+            model: a name in models/, a bundle's folder or an Embedder; None takes the name that the index has. It is
+                loaded by the first call that needs it.
+            device: where the model runs.
+            threads: threads of one search; None for one per core.
+
+        Raises:
+            InputError: the folder is not a valid index, or of another model.
+        """
+        self.path = Path(path)
+        self.threads = threads or count_cores()
+        self._model = model
+        self._device: Device = device
+        self._snapshot = open_snapshot(self.path, self.threads)
+        self._embedder: Embedder | None = None
+        self._loading = ProcessLock()
+        if isinstance(model, Embedder):
+            check_model(self.manifest, model, self.path)
+            self._embedder = model
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial(Index, model=self._model, device=self._device, threads=self.threads), (self.path,)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], **options: Any) -> Index:
+        """Return Index(path, ...)."""
+        return cls(path, **options)
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        records: Iterable[str | Record],
+        *,
+        model: str | os.PathLike[str] | Embedder = "gramvec-en",
+        column: str = "text",
+        id_column: str | None = None,
+        filters: Iterable[str] = (),
+    ) -> Index:
+        """Build an index of texts, or of dicts whose `column` is a text, and open it; an index that is there goes.
+
+        Args:
+            path: the folder.
+            records: any iterable, read once, in bounded memory; or a frame of pandas, polars or pyarrow.
+            model: what makes the vectors.
+            column: the texts.
+            id_column: ids, all different; None counts from 1.
+            filters: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
+
+        Raises:
+            InputError: a record has no text, two have one id, or there is none.
+        """
+        embedder = model if isinstance(model, Embedder) else load(model)
+        with spool_records(records, column) as source:
+            build_index(
+                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
+            )
+        return cls(path, model=embedder)
+
+    @property
+    def manifest(self) -> IndexManifest:
+        """The manifest."""
+        return self._snapshot.manifest
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the manifest and the list of segments, 64 hexadecimal digits; it changes with every commit."""
+        return self._snapshot.digest
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model. Raises InputError if it is not the one that made the vectors, and what gramvec.load raises."""
+        with self._loading:
+            if self._embedder is None:
+                model = self._model if self._model is not None else find_model(self.path, self.manifest)
+                embedder = load(model, device=self._device)  # type: ignore[arg-type]
+                check_model(self.manifest, embedder, self.path)
+                self._embedder = embedder
+            return self._embedder
+
+    def __len__(self) -> int:
+        return self._snapshot.documents
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of what is stored with one of the rows, the text first."""
+        column = self.manifest.column
+        return [column, *(name for name in self._snapshot.first_record() if name != column)]
+
+    @property
+    def filters(self) -> list[str]:
+        """The columns that searches can be narrowed by."""
+        return [column.column for column in self.manifest.filters]
+
+    @property
+    def bytes(self) -> int:
+        """The size of the index on disk."""
+        return size_of(self.path, self.manifest)
+
+    def search(
+        self,
+        queries: str | Iterable[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        only: Only | None = None,
+        min_score: float = 0.0,
+        literal: bool = False,
+        truncate: bool = False,
+    ) -> list[list[Hit]]:
+        """Return the k best documents for each query, the best first.
+
+        Args:
+            queries: a text, or any iterable of texts.
+            k: 1 to 10,000.
+            where: conditions on columns that the index can be narrowed by, all of which hold: a value, a list of values
+                one of which a row has, None for a row without one, or bounds as in {"gte": 10, "lt": 20}, and "ne" for
+                not equal.
+            only: "letters" or "meaning" for one of both; scores are then that part of the sum.
+            min_score: documents with a lower score are left out, as those with 0 or less always are.
+            literal: take `-word` and `"a phrase"` as they are, instead of leaving out texts that have the word, and
+                those that do not have the phrase.
+            truncate: cut long queries instead of refusing them.
+
+        Raises:
+            InputError: an argument is not valid.
+        """
+        asked = [queries] if isinstance(queries, str) else queries
+        return list(
+            self.stream(asked, k, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate)
+        )
+
+    def stream(
+        self,
+        queries: Iterable[str],
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        only: Only | None = None,
+        min_score: float = 0.0,
+        literal: bool = False,
+        truncate: bool = False,
+    ) -> Iterator[list[Hit]]:
+        """Yield what `search` returns for each of any number of queries, in bounded memory."""
+        snapshot = self.snapshot()
+        check_k(k)
+        check_min_score(min_score)
+        if only is not None and only not in get_args(Only):
+            raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
+        conditions = conditions_of(self.manifest.filters, where)
+        waiting = iterate_texts(queries)
+        while texts := list(islice(waiting, TOGETHER)):
+            prepared = self.embedder.prepare(texts, truncate=truncate)
+            asked = [Demands(text) if literal else demands_of(text) for text in prepared]
+            units = None if only == "letters" else unit_vectors(self.embedder, [query.text for query in asked])
+            for found in snapshot.find(asked, units, k, conditions, only, min_score):
+                yield snapshot.hits(found)
+
+    def snapshot(self) -> Snapshot:
+        """Return the documents as they are now; a commit does not change it."""
+        return self._snapshot
+
+    def add(self, records: Iterable[str | Record], *, replace: bool = False) -> int:
+        """Add texts, or dicts as `build` takes them; return how many documents there are now.
+
+        Args:
+            records: as in `build`.
+            replace: a record whose id is there takes the place of that document.
+
+        Raises:
+            InputError: an id is there already, or a record is not valid; then nothing has changed.
+        """
+        with spool_records(records, self.manifest.column) as source:
+            add_to_index(self.embedder, self.path, source, form="jsonl", replace=replace)
+        return self.reload()
+
+    def remove(self, ids: str | int | Iterable[str | int]) -> int:
+        """Remove documents by their ids; return how many are left.
+
+        Raises InputError for an id that is not there, and if no document would be left; then nothing has changed.
+        """
+        remove_from_index(self.path, ids_in(ids))
+        return self.reload()
+
+    def reload(self) -> int:
+        """Open the last commit, of another process perhaps; return how many documents there are."""
+        self._snapshot = open_snapshot(self.path, self.threads)
+        return len(self)
+
+
+def find_model(path: Path, manifest: IndexManifest) -> str:
+    """Return the name of an index's model, which is looked for among models. Raises InputError for any other name."""
+    if _NAME.fullmatch(manifest.model) is None:
+        raise InputError(f"{path}: the name of its model is not a plain name; name the model")
+    return manifest.model
+
+
+def check_k(k: int) -> None:
+    """Raise InputError if k is not a whole number from 1 to 10,000."""
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+        raise InputError(f"k: must be a whole number from 1 to {MAX_HITS:,}, got {k!r}", field="k")
+
+
+def ids_in(given: Any) -> list[str]:
+    """Return one id or several as texts; a number is the text of its digits. Raises InputError for anything else."""
+    ids: list[Any] = (
+        [given] if isinstance(given, str | Integral) else [*(given if isinstance(given, set) else iterate_texts(given))]
+    )
+    for given_id in ids:
+        if isinstance(given_id, bool) or not isinstance(given_id, str | Integral):
+            raise InputError(
+                f"ids: must be texts or whole numbers, got {given_id!r}; give the ids of documents", field="ids"
+            )
+    return [str(given_id) for given_id in ids]
+
+
+def check_min_score(score: float) -> None:
+    """Raise InputError if the least score is not a finite number from 0."""
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score < math.inf:
+        raise InputError(f"min_score: must be a number from 0, got {score!r}", field="min_score")
+
+
+@contextmanager
+def spool_records(records: Any, column: str) -> Iterator[Path]:
+    """Give a file of JSON lines with these records, which is gone afterwards."""
+    given = rows_of(records)
+    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        path = Path(folder) / "records.jsonl"
+        with path.open("wb") as file:
+            file.writelines(_line(place, record, column) for place, record in enumerate(given))
+        yield path
+
+
+def _line(place: int, given: object, column: str) -> bytes:
+    record = {column: str(given)} if isinstance(given, str) else given
+    if not isinstance(record, dict):
+        sentence = str(no_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        raise InputError(sentence, index=place)
+    text = value_at(record, column)
+    if text is MISSING:
+        raise InputError(
+            f"record {place} has no {column!r}; it has {list_names(map(str, record))}: name the column of the texts",
+            index=place,
+        )
+    if is_missing(text):
+        raise InputError(
+            f"record {place}: {column!r} is missing ({text}); leave the record out, or give ''", index=place
+        )
+    try:
+        return orjson.dumps(record, to_plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError as error:
+        raise InputError(f"record {place} has no form in JSON ({error})", index=place) from error
