@@ -20,7 +20,7 @@ static void take_lock(PyThreadState *given) {
 }
 
 /* Arrays that an object holds on to. */
-enum { MAX_BUFFERS = 24 };
+enum { MAX_BUFFERS = 32 };
 typedef struct {
     Py_buffer views[MAX_BUFFERS];
     int count;
@@ -592,6 +592,7 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"multiply", multiply, METH_VARARGS, NULL},
                                   {"learn_svm", learn_svm, METH_VARARGS, NULL},
                                   {"pair_figures", pair_figures, METH_VARARGS, NULL},
+                                  {"column_levels", column_levels, METH_VARARGS, NULL},
                                   {"boosted_sums", boosted_sums, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gramvec.jobs.matching import candidates
 from gramvec.jobs.matching.groups import RowGroups, group_rows
-from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.figures import pair_figures, read_rows, rival_figures
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
@@ -146,8 +146,9 @@ def compare_two_tables(
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
     left_groups, right_groups = _group_rows(left), _group_rows(right)
     at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))
-    figures = pair_figures(tokens_of([left_groups.columns, right_groups.columns]), at, with_)
-    rivals = rival_figures(at, with_, likeness(figures, cosines))
+    rows = read_rows([left_groups.columns, right_groups.columns])
+    figures = pair_figures(rows, at, with_)
+    rivals = rival_figures(rows, at, with_, figures, cosines)
     keys = at * len(right_groups.counts) + with_
     pairs = left_groups.counts[at] * right_groups.counts[with_]
     if labeled is not None:
@@ -185,8 +186,9 @@ def compare_one_table(
     """Return the candidates of one table, in which rows of equal `things` are one."""
     groups = _group_rows(columns)
     at, with_, cosines = candidates.of((groups.join_columns(),))
-    figures = pair_figures(tokens_of([groups.columns]), at, with_)
-    rivals = one_table_rivals(at, with_, likeness(figures, cosines))
+    rows = read_rows([groups.columns])
+    figures = pair_figures(rows, at, with_)
+    rivals = rival_figures(rows, at, with_, figures, cosines)
     thing = np.unique(np.array(things).astype(str), return_inverse=True)[1]
     counts = np.bincount(thing)
     filled = groups.of_row >= 0

@@ -13,7 +13,8 @@ from gramvec.jobs.duplicates.pairs import EXACT_TEXTS, similar_pairs
 from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.figures import read_rows
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
@@ -78,8 +79,8 @@ def likely_pairs(
             texts, MIN_ALIKE, numbers=False, words=False, threads=threads, max_pairs=max_pairs, progress=progress
         )
         sampled = likely.sampled, likely.sampled_found
-        tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
-        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, progress=progress)
+        rows = read_rows([[[fold_text(text) for text in texts] for texts in columns]])
+        probable = probabilities_of(rows, CandidatePairs(*likely.pairs), same=True, progress=progress)
         found = candidates = likely.pairs._replace(scores=probable)
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
@@ -104,7 +105,7 @@ def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> F
     left_ngrams, right_ngrams = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
     right = np.arange(len(others))
     pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
-    return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
+    return probabilities_of(read_rows([[lists[0]], [lists[1]]]), pairs, same=False)
 
 
 def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:

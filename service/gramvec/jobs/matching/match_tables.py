@@ -20,9 +20,9 @@ from gramvec.jobs.matching.fields import (
 )
 from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
-from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.figures import RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
-from gramvec.jobs.pairs.tokens import Tokens, fold_text, tokens_of
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
@@ -83,9 +83,9 @@ def score_fields(
         lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
         groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
         found = candidates.of(lists, groups, threads=threads, progress=progress)
-    tokens = tokens_of([side.columns for side in sides])
+    rows = read_rows([side.columns for side in sides])
     left, right = found.left, found.right
-    scores = probabilities_of(tokens, found, same=same, progress=progress)
+    scores = probabilities_of(rows, found, same=same, progress=progress)
     if same:
         several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
@@ -94,19 +94,19 @@ def score_fields(
     return GroupPairs(select_pairs(Matches(left, right, scores), order), left_groups, right_groups, same)
 
 
-def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
+def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
     left, right, cosines = found
     parts = [np.zeros((0, 0), np.float32)]
     progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
-        parts.append(pair_figures(tokens, left[part], right[part]))
+        parts.append(pair_figures(rows, left[part], right[part]))
         progress.advance(len(parts[-1]))
     if not len(left):
         return np.zeros(0, np.float32)
     figures = np.concatenate(parts[1:])
-    rivals = (one_table_rivals if same else rival_figures)(left, right, likeness(figures, cosines))
+    rivals = rival_figures(rows, left, right, figures, cosines)
     return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
 
 

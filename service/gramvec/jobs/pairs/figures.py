@@ -7,14 +7,15 @@ those of the two rows (figures_in_python.py is the same in Python); here they ge
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gramvec import native
 from gramvec.jobs.pairs import figures_in_python
-from gramvec.jobs.pairs.tokens import Tokens
-from gramvec.text.arrays import Floats, Int64s
+from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_levels
+from gramvec.jobs.pairs.tokens import Tokens, tokens_of
+from gramvec.text.arrays import Bools, Floats, Int64s, UInt8s
 
 # Name, and whether a greater value speaks for a match (1), against it (-1), or either (0).
 OF_TEXT = (
@@ -22,38 +23,97 @@ OF_TEXT = (
     ("left_over_min", -1), ("left_over_max", -1), ("heaviest_left_over_min", -1), ("heaviest_left_over_max", -1),
     ("tokens_left_over_min", -1), ("tokens_left_over_max", -1), ("softly_aligned", 0), ("tokens_min", 0),
     ("tokens_max", 0), ("numbers_common", 0), ("numbers_left_over_min", -1), ("numbers_left_over_max", -1),
-    ("nearest_number", 0), ("equal", 1), ("alike", 1),
+    ("nearest_number", 0), ("equal", 1), ("alike", 1), ("commonest_pair", 0),
 )  # fmt: skip
 OF_COLUMNS = (
     ("column_mean", 1), ("column_min", 1), ("column_max", 1), ("columns_equal", 1), ("columns_filled", 0),
     ("columns_low", -1),
 )  # fmt: skip
-OF_RIVALS = (("rank_min", -1), ("rank_max", -1), ("lead_max", 1), ("lead_min", 1))
-OF_PAIR = (*OF_TEXT, *OF_COLUMNS)
+# In nats, but for the counts: what the columns tell together, beyond what singles a row out, each alone, and by kind of
+# column; and what is left over, or in common, of the words of names.
+OF_EVIDENCE = (
+    ("evidence", 1), ("evidence_surplus", 1), ("evidence_most", 1), ("evidence_second", 1), ("evidence_third", 1),
+    ("evidence_least", 1), ("evidence_second_least", 1), ("values_equal", 0), ("values_different", -1),
+    ("values_contradicting", -1), ("values_filled", 0), ("identifier_max", 1), ("identifier_min", 1), ("name_max", 1),
+    ("name_min", 1), ("place_sum", 1), ("place_min", 1), ("number_max", 1), ("number_min", 1), ("date_max", 1),
+    ("date_min", 1), ("text_max", 1), ("text_min", 1), ("name_lighter_max", -1), ("name_lighter_min", -1),
+    ("name_heavier_max", -1), ("name_heavier_min", -1), ("name_common", 0), ("name_left", -1),
+    ("place_lighter_max", -1), ("column_commonest_pair", 0), ("columns_missing", 0), ("names_filled", 0),
+)  # fmt: skip
+OF_RIVALS = (
+    ("rank_min", -1), ("rank_max", -1), ("lead_max", 1), ("lead_min", 1), ("lead_apart_max", 1), ("lead_apart_min", 1),
+    ("evidence_lead_max", 1), ("evidence_lead_min", 1),
+)  # fmt: skip
+OF_PAIR = (*OF_TEXT, *OF_COLUMNS, *OF_EVIDENCE)
 NAMES = tuple(name for name, _ in (*OF_PAIR, *OF_RIVALS))
 DIRECTIONS = tuple(direction for _, direction in (*OF_PAIR, *OF_RIVALS))
 # A lead is at most that over a rival of this likeness. With fewer candidates in a row a lead is no evidence.
 RIVAL, FEW = 0.4, 5
-ALIGNED, OF_LIGHTER, EQUAL = 0, 1, 17
+DRAWN_SEED = 0
+# Rivals that are as alike as that may be spellings of one thing; of these, what is aligned; and how many are looked at.
+SPELLING, SPELLING_ALIGNED, MOST_SPELLINGS = 0.55, 0.75, 12
+PLACES = {name: place for place, name in enumerate(NAMES)}
+ALIGNED, OF_LIGHTER, EQUAL, EVIDENCE = (PLACES[name] for name in ("aligned", "aligned_of_lighter", "equal", "evidence"))
 
 
-def pair_figures(tokens: Tokens, left: Int64s, right: Int64s) -> Floats:
+class RowTables(NamedTuple):
+    """Rows of one table or two, read for comparing: their tokens, and what their columns tell."""
+
+    tokens: Tokens
+    facts: ColumnFacts
+
+
+def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> RowTables:
+    """Return the rows of tables, each a list of columns of folded texts. Arguments as of `tokens_of`."""
+    tokens = tokens_of(tables, rows_count=rows_count)
+    rows = RowTables(tokens, facts_of(tokens, tables, rows_count=rows_count))
+    number = [(len(table.bounds) - 1) // tokens.columns for table in tokens.tables]
+    pairs = number[0] * (number[-1] if len(number) > 1 else number[0] - 1)
+    if not rows_count or pairs <= 0:
+        return rows
+    drawn = np.random.default_rng(DRAWN_SEED)
+    left, right = (drawn.integers(0, many, DRAWN_PAIRS) for many in (number[0], number[-1]))
+    if len(number) == 1:
+        left, right = left[left != right], right[left != right]
+    levels = tell_levels(column_levels(rows, left, right), tokens.columns, pairs)
+    return rows._replace(facts=rows.facts._replace(levels=levels))
+
+
+def column_levels(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s:
+    """Return the level of each column of pairs, uint8[p, columns]. Arguments as of `pair_figures`."""
+    loops: Any = native.loops  # or None
+    if loops is None:
+        return figures_in_python.column_levels(rows.tokens, rows.facts, left, right)
+    out = np.empty((len(left), rows.tokens.columns), np.uint8)
+    loops.column_levels(*_arguments(rows, left, right, out), None)
+    return out
+
+
+def _arguments(rows: RowTables, left: Int64s, right: Int64s, out: Any) -> tuple[Any, ...]:
+    known, facts = rows.tokens.vocabulary, rows.facts
+    return (
+        known[:5], known.heaviest, rows.tokens.tables[0], rows.tokens.tables[-1], rows.tokens.columns,
+        np.ascontiguousarray(left), np.ascontiguousarray(right), out,
+        (
+            facts.kinds, facts.digits, (facts.cells[0], facts.cells[-1]), facts.equal, facts.levels,
+            (facts.weights[0], facts.weights[-1]), facts.rows,
+        ),
+    )  # fmt: skip
+
+
+def pair_figures(rows: RowTables, left: Int64s, right: Int64s) -> Floats:
     """Return the figures of pairs of rows, float32[p, len(OF_PAIR)]; NaN where one has no value.
 
     Args:
-        tokens: of two tables, or of one that is compared with itself.
+        rows: of two tables, or of one that is compared with itself.
         left: int64[p], rows of the first table.
         right: int64[p], rows of the last table.
     """
     loops: Any = native.loops  # or None
     if loops is None:
-        return figures_in_python.pair_figures(tokens, left, right)
+        return figures_in_python.pair_figures(rows.tokens, rows.facts, left, right)
     out = np.empty((len(left), len(OF_PAIR)), np.float32)
-    known, left_table, right_table = tokens.vocabulary, tokens.tables[0], tokens.tables[-1]
-    loops.pair_figures(
-        known[:5], known.heaviest, left_table, right_table, tokens.columns,
-        np.ascontiguousarray(left), np.ascontiguousarray(right), out,
-    )  # fmt: skip
+    loops.pair_figures(*_arguments(rows, left, right, out), None)
     return out
 
 
@@ -68,37 +128,109 @@ def likeness(figures: Floats, cosines: Floats) -> Floats:
     return mean
 
 
-def rival_figures(left: Int64s, right: Int64s, alike: Floats) -> Floats:
-    """Return OF_RIVALS of candidate pairs, float32[p, 4].
+def rival_figures(rows: RowTables, left: Int64s, right: Int64s, figures: Floats, cosines: Floats) -> Floats:
+    """Return OF_RIVALS of candidate pairs of two tables, or of one in which each pair is given once.
 
     A pair's rank among the candidates of a row is the number of those that are more alike; its lead is what it is more
-    alike than the best other one. Both rows have one: of the ranks and of the leads, the least and the greatest.
+    alike than the best other one, or what its columns tell more. Both rows have one: of the ranks and of the leads, the
+    least and the greatest. Spellings of one thing are no rivals of each other in the leads "apart".
     NaN where neither row has FEW candidates.
 
     Args:
+        rows: the tables.
         left: int64[p], rows.
-        right: int64[p], rows; those of one table have numbers of their own.
-        alike: float32[p], see `likeness`.
+        right: int64[p], rows.
+        figures: float32[p, f], of `pair_figures`.
+        cosines: float32[p], of the pairs' n-grams.
+
+    Returns:
+        float32[p, len(OF_RIVALS)].
     """
-    sides = [_rank_and_lead(rows, alike) for rows in (left, right)]
-    return _combine_sides(*zip(*sides, strict=True))
-
-
-def one_table_rivals(left: Int64s, right: Int64s, alike: Floats) -> Floats:
-    """Return `rival_figures` where both rows are of one table and each pair is given once."""
-    both = _rank_and_lead(np.append(left, right), np.append(alike, alike))
-    ranks, leads = (values.reshape(2, -1) for values in both)
-    return _combine_sides(ranks, leads)
+    alike, told = likeness(figures, cosines), np.nan_to_num(figures[:, EVIDENCE], nan=0.0)
+    if len(rows.tokens.tables) == 1:
+        row, other = np.append(left, right), np.append(right, left)
+        both = (row, other, np.append(alike, alike), np.append(told, told))
+        found = _of_side(rows, *both).reshape(len(SIDE), 2, -1)
+        return _combine_sides(found[:, 0], found[:, 1])
+    return _combine_sides(
+        _of_side(_one_table(rows, 1), left, right, alike, told), _of_side(_one_table(rows, 0), right, left, alike, told)
+    )
 
 
 def no_rivals(pairs: int) -> Floats:
-    """Return OF_RIVALS of pairs that are compared with no others, float32[pairs, 4]: NaN."""
+    """Return OF_RIVALS of pairs that are compared with no others, float32[pairs, len(OF_RIVALS)]: NaN."""
     return np.full((pairs, len(OF_RIVALS)), np.nan, np.float32)
 
 
-def _combine_sides(ranks: Sequence[Floats] | Floats, leads: Sequence[Floats] | Floats) -> Floats:
-    found = [np.fmin(*ranks), np.fmax(*ranks), np.fmax(*leads), np.fmin(*leads)]
+# What the candidates of one row say of a pair: its rank, its lead, and its leads apart.
+SIDE = ("rank", "lead", "apart", "evidence")
+
+
+def _of_side(others_of: RowTables, row: Int64s, other: Int64s, alike: Floats, told: Floats) -> Floats:
+    """Return float32[len(SIDE), p] of the candidates of the rows of one side; `others_of` has the others' table."""
+    rank, lead = _rank_and_lead(row, alike)
+    few = np.isnan(rank)
+    apart = alike - np.maximum(_best_apart(others_of, row, other, alike, alike), np.float32(RIVAL))
+    evidence = told - _best_apart(others_of, row, other, told, alike)
+    nan = np.float32(np.nan)
+    return np.stack([rank, lead, np.where(few, nan, apart), np.where(few, nan, evidence)])
+
+
+def _combine_sides(one: Floats, other: Floats) -> Floats:
+    found = [np.fmin(one[0], other[0]), np.fmax(one[0], other[0])]
+    for first, second in zip(one[1:], other[1:], strict=True):
+        found += [np.fmax(first, second), np.fmin(first, second)]
     return np.stack(found, axis=1).astype(np.float32)
+
+
+def _one_table(rows: RowTables, side: int) -> RowTables:
+    facts = rows.facts
+    return RowTables(
+        rows.tokens._replace(tables=[rows.tokens.tables[side]]),
+        facts._replace(cells=[facts.cells[side]], weights=[facts.weights[side]]),
+    )
+
+
+def _best_apart(others_of: RowTables, row: Int64s, other: Int64s, value: Floats, alike: Floats) -> Floats:
+    """Return the greatest value among the other candidates of each pair's row that are not spellings of its own."""
+    order = np.lexsort((-value, row))
+    sorted_rows = row[order]
+    first = np.flatnonzero(np.diff(sorted_rows, prepend=-1) != 0)
+    last = np.append(first, len(row))[1:]
+    starts, ends = np.repeat(first, last - first), np.repeat(last, last - first)
+    start, end = np.empty(len(row), np.int64), np.empty(len(row), np.int64)
+    start[order], end[order] = starts, ends
+    best = np.full(len(row), np.float32(min(0.0, float(value.min(initial=0)))), np.float32)
+    open_pairs = np.arange(len(row))
+    for place in range(MOST_SPELLINGS):
+        open_pairs = open_pairs[start[open_pairs] + place < end[open_pairs]]
+        if not len(open_pairs):
+            break
+        rival = order[start[open_pairs] + place]
+        itself = rival == open_pairs
+        near = ~itself & (np.minimum(alike[rival], alike[open_pairs]) >= SPELLING)
+        same = np.zeros(len(open_pairs), np.bool_)
+        same[near] = are_spellings(others_of, other[open_pairs[near]], other[rival[near]])
+        decided = ~itself & ~same
+        best[open_pairs[decided]] = value[rival[decided]]
+        open_pairs = open_pairs[~decided]
+    return best
+
+
+def are_spellings(rows: RowTables, one: Int64s, other: Int64s) -> Bools:
+    """Return whether rows of one table are one thing written in two ways: nothing is left over on one of the sides."""
+    if not len(one):
+        return np.zeros(0, np.bool_)
+    number = len(rows.tokens.tables[0].bounds)
+    keys, at = np.unique(np.minimum(one, other) * number + np.maximum(one, other), return_inverse=True)
+    figures = pair_figures(rows, *np.divmod(keys, number))
+    found = (
+        (figures[:, PLACES["tokens_left_over_min"]] == 0)
+        & (figures[:, PLACES["numbers_left_over_max"]] == 0)
+        & (figures[:, ALIGNED] >= SPELLING_ALIGNED)
+        & (figures[:, PLACES["values_contradicting"]] == 0)
+    )
+    return found[at]
 
 
 def _rank_and_lead(rows: Int64s, alike: Floats) -> tuple[Floats, Floats]:
