@@ -18,8 +18,14 @@ from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
+from gramvec_training.data.made_tables import make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
+# Kinds of made tables, as kinds of learning tables.
+MADE_KINDS = {
+    "register": "made registers", "halves": "made halves", "offers": "made offers", "one register": "made register",
+    "ordered list": "made list",
+}  # fmt: skip
 
 
 class LearningTable(NamedTuple):
@@ -27,8 +33,8 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "changed" or "small"; of one table "list", "answered list", "register",
-            "changed list" or "small list".
+        kind: "join", "half", "set", "changed", "small", "made registers", "made halves" or "made offers"; of one table
+            "list", "answered list", "register", "changed list", "small list", "made register" or "made list".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -83,6 +89,27 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             columns = [[row[name] or "" for row in rows] for name in names]
             source = "febrl" if path.stem.startswith("febrl") else path.stem
             yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
+
+
+def read_made_tables(seed: int, scale: float) -> Iterator[LearningTable]:
+    """Yield the made tables: registers, offers, lists in order and their halves."""
+    for made in make_tables(seed, scale=scale):
+        sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
+        source = f"made {made.family}"
+        kind = MADE_KINDS[made.kind]
+        if made.right is None:
+            things = _things_of(len(sides[0][0]), made.pairs)
+            yield compare_one_table(made.name, kind, source, sides[0], things)
+        else:
+            yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs)
+
+
+def _things_of(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the thing of each row of a table of which all pairs of one thing are given, the lower row first."""
+    things = list(range(rows))
+    for one, other in pairs:
+        things[other] = min(things[other], one)
+    return things
 
 
 def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
