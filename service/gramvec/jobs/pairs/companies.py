@@ -37,7 +37,9 @@ FORMS = _read_forms()
 UNSPACED = tuple(sorted(map(fold_letters, _UNSPACED.split()), key=len, reverse=True))
 _split = re.compile("|".join(map(re.escape, UNSPACED)))
 # Two to six single letters with dots between: s.r.l., sp. z o.o.
-_dotted = re.compile(r"(?<![^\W_])(?:sp\.? ?z ?|spol\.? ?s ?)?[^\W\d_](?:\.[^\W\d_]){1,4}(?![^\W_])\.?|(?<![^\W_])[^\W\d_](?:\. [^\W\d_]){1,3}\.(?![^\W_])")
+_dotted = re.compile(
+    r"(?<![^\W_])(?:sp\.? ?z ?|spol\.? ?s ?)?[^\W\d_](?:\.[^\W\d_]){1,4}(?![^\W_])\.?|(?<![^\W_])[^\W\d_](?:\. [^\W\d_]){1,3}\.(?![^\W_])"
+)
 _slashed = re.compile(r"(?<![^\W_])[ais]/s(?![^\W_])")
 
 

@@ -74,7 +74,10 @@ def text_likeness(
         loops.jaro_winkler(left, right, np.ascontiguousarray(i), np.ascontiguousarray(j), out)
         return out
     texts = [
-        [characters[a:b].tobytes().decode("utf-32-le", "surrogatepass") for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        [
+            characters[a:b].tobytes().decode("utf-32-le", "surrogatepass")
+            for a, b in zip(starts[:-1], starts[1:], strict=True)
+        ]
         for characters, starts in (left, right)
     ]
     for at, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):

@@ -189,12 +189,19 @@ def _compare_codes(of: _Pairs) -> Levels:
 
 
 def _compare_texts(of: _Pairs) -> Levels:
-    left, right = of.left, of.right
     near = of.likeness()
     levels = np.full(len(of.a), DIFFERENT, np.uint8)
     levels[near >= ALIKE_TEXT] = ALIKE
-    cut = left.cut[of.a] | right.cut[of.b]
+    cut = of.left.cut[of.a] | of.right.cut[of.b]
     levels[(near >= NEAR_TEXT) & ~cut | of.both(_SORTED)] = NEARLY
+    alike = levels >= ALIKE
+    levels[alike] = _contradict(of.select(alike), levels[alike])
+    return levels
+
+
+def _contradict(of: _Pairs, levels: Levels) -> Levels:
+    """Return the levels of texts of which one may have what contradicts the other."""
+    left, right = of.left, of.right
     lefts, rights = left.marks[of.a], right.marks[of.b]
     others, more = _others_on_both_sides(lefts, rights), _others_on_one_side(lefts, rights)
     letters = _others_on_both_sides(left.initials[of.a], right.initials[of.b]) & of.both(_LONG)
@@ -202,9 +209,8 @@ def _compare_texts(of: _Pairs) -> Levels:
     generations = (one > 0) & (other > 0) & (one != other)
     # The last bit of a name's mark is its gender.
     genders = ((left.genders[of.a][:, :, None] ^ right.genders[of.b][:, None, :]) == 1).any(axis=(1, 2))
-    alike = levels >= ALIKE
-    levels[alike & (more | (one != other))] = ALIKE
-    levels[alike & (others | letters | generations | genders)] = CONTRADICTS
+    levels[more | (one != other)] = ALIKE
+    levels[others | letters | generations | genders] = CONTRADICTS
     return levels
 
 

@@ -71,7 +71,11 @@ def read_number(run: str, *, comma: bool) -> Number | None:
     if len(marks) == 1:
         # 0.123, 1234.567 and .123 are no thousands.
         grouped = len(groups[0]) == 3 and 1 <= len(head) <= 3 and head[0] != "0"
-        return _join(head + groups[0], 0) if grouped and (last == ",") != comma else _join(head + groups[0], len(groups[0]))
+        return (
+            _join(head + groups[0], 0)
+            if grouped and (last == ",") != comma
+            else _join(head + groups[0], len(groups[0]))
+        )
     if not 1 <= len(head) <= 3 or any(len(group) != 3 for group in groups[:-1]) or len({*marks[:-1]}) > 1:
         return None
     if last == marks[0]:

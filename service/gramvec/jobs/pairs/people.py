@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from gramvec.text.folding import fold_letters
 
@@ -54,28 +53,17 @@ _STEMS = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def _stem_endings() -> dict[str, set[tuple[str, int]]]:
-    """Return of each form of a name its stem and whether it is a woman's."""
-    found: dict[str, set[tuple[str, int]]] = {}
+def _read_stems() -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
     for (man, woman), stems in _STEMS.items():
         for stem in stems.split():
-            for ending, of_woman in ((man, 0), (woman, 1)):
-                found.setdefault(fold_letters(stem + ending), set()).add((stem + man, of_woman))
-    return found
+            found.setdefault(fold_letters(stem + man), set()).add(f"{stem}{man}-")
+            found.setdefault(fold_letters(stem + woman), set()).add(f"{stem}{man}+")
+    return {name: tuple(sorted(marks)) for name, marks in found.items()}
 
 
-def other_gender(word: str) -> frozenset[str]:
-    """Return the stems by which a first name has a form of the other gender, each marked with its own gender.
-
-    Two words are such forms of each other where one has "francisco+" and the other "francisco-".
-    """
-    return frozenset(f"{stem}{'-+'[of_woman]}" for stem, of_woman in _stem_endings().get(word, ()))
-
-
-def gender_marks(words: Sequence[str]) -> list[str]:
-    """Return the marks of `other_gender` of the words of a name."""
-    return [mark for word in words for mark in sorted(other_gender(word))]
+# Of a first name that has a form of the other gender, its man's name and its own gender: "francisco+" of Francisca.
+GENDERS = _read_stems()
 
 
 def generation_of(words: Sequence[str]) -> int:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from gramvec.jobs.pairs.dates import Date, date_order, read_compact_date, read_d
 from gramvec.jobs.pairs.empties import find_empty
 from gramvec.jobs.pairs.jaro import pack_texts
 from gramvec.jobs.pairs.numbers import RUN, Style, has_decimal_comma, read_number
-from gramvec.jobs.pairs.people import gender_marks, generation_of
+from gramvec.jobs.pairs.people import GENDERS, generation_of
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.jobs.pairs.units import NO_UNIT, Unit, read_unit
 from gramvec.jobs.pairs.words import find_tokens
@@ -43,11 +42,16 @@ _MEASURE = re.compile(
 )
 _EXPONENT = re.compile(r"[-+]?(?:\d+\.\d+e[-+]?|\d+e[-+])\d{1,2}")
 _GAPS = re.compile(r"(?<=\d)[ '](?=\d{3}(?!\d))")
-_GROUPED = re.compile(r"[-+]?(?:[^\W\d_]{0,3}|[$€£¥₹₽]) ?\d{1,3}(?:[ ']\d{3})+(?:[.,]\d+)?(?: ?[^\W\d_]{1,12}| ?[%$€£¥₹₽])?")
-_PHONE = re.compile(r"(?:tel|phone|fon|mobil|fax|t|p)?[.:]?\s?(?:\+|00)?[\d\s()./-]{6,24}\d\)?(?:\s?(?:x|ext\.?)\s?\d{1,5})?")
+_GROUPED = re.compile(
+    r"[-+]?(?:[^\W\d_]{0,3}|[$€£¥₹₽]) ?\d{1,3}(?:[ ']\d{3})+(?:[.,]\d+)?(?: ?[^\W\d_]{1,12}| ?[%$€£¥₹₽])?"
+)
+_PHONE = re.compile(
+    r"(?:tel|phone|fon|mobil|fax|t|p)?[.:]?\s?(?:\+|00)?[\d\s()./-]{6,24}\d\)?(?:\s?(?:x|ext\.?)\s?\d{1,5})?"
+)
 _CODE = re.compile(r"[^\W_]+(?:[-_./ #][^\W_]+){0,6}")
 _HOUSE = re.compile(r"0*(\d{1,5})[ -]?([^\W\d_])?")
 _LEGAL = frozenset((*FORMS, *FORMS.values(), *UNSPACED))
+_has_digit = re.compile(r"\d").search
 _NO_DAY, _NO_HOUSE = 0, -1
 # Share of a column's cells from which they decide what others are.
 MOST = 0.5
@@ -115,9 +119,10 @@ class _Cell:
     marks: list[str] = field(default_factory=list)
     initials: list[str] = field(default_factory=list)
     genders: list[str] = field(default_factory=list)
-    # Digits alone, or digits and a letter that may be a unit: the column decides.
+    # Digits alone; digits and letters that may be a unit; digits with a dash that may be a phone: the column decides.
     is_whole: bool = False
     is_lettered: bool = False
+    is_dashed: bool = False
 
 
 def read_column(texts: Sequence[str]) -> ColumnValues:
@@ -135,7 +140,9 @@ def read_column(texts: Sequence[str]) -> ColumnValues:
     counts = np.bincount(of_row, minlength=len(values))
     empty = find_empty(values, counts)
     style = read_style(values)
-    cells = [_Cell(EMPTY) if nothing else _read(text, style) for text, nothing in zip(values, empty.tolist(), strict=True)]
+    cells = [
+        _Cell(EMPTY) if nothing else _read(text, style) for text, nothing in zip(values, empty.tolist(), strict=True)
+    ]
     _decide(cells, values)
     return _pack(of_row.astype(np.int32), values, cells)
 
@@ -154,16 +161,19 @@ def _read(text: str, style: Style) -> _Cell:
         cell.keys = (f"{parts[1]}@{parts[2]}", parts[1], "", parts[2])
         return cell
     cell = _read_words(text, style)
-    if not any(map(str.isdecimal, text)):
+    if not cell.marks and not _has_digit(text):
         return cell
     _read_measure(cell, text, style)
-    _read_code(cell, text)
+    if " " not in text or _has_digit(text.split(" ", 1)[0]):
+        # SW1A 1AA and 9423 OC are codes, No 7 is words.
+        _read_code(cell, text)
     if cell.kind == NUMBER:
         return cell
     if (day := read_date(text, style.dates)) is not None:
         cell.kind, cell.day = DATE, day
     elif (digits := _phone_digits(text)) is not None:
         cell.digits, cell.text = int(digits), digits.lstrip("0")
+        cell.is_dashed = not cell.is_whole and not set(text) & set("+( ./")
         if not cell.is_whole:
             cell.kind = PHONE
     elif cell.is_whole:
@@ -174,17 +184,25 @@ def _read(text: str, style: Style) -> _Cell:
 
 
 def _read_words(text: str, style: Style) -> _Cell:
-    tokens = find_tokens(text, style)
-    generation = generation_of(tokens)
-    words = tokens[:-1] if generation else tokens
-    words = [word for word in words if word not in _LEGAL] or words
-    marks = [word.lstrip("0") or "0" for word in words if word[-1].isdecimal() or word[0].isdecimal() or word[0] == "-"]
-    single = [word for word in words if len(word.rstrip("+-#")) == 1 and word[0].isalpha()] if len(words) > 1 else []
-    long = [word for word in words if word not in single]
+    tokens = words = find_tokens(text, style)
+    generation = 0
+    if len(tokens) > 1:
+        generation = generation_of(tokens)
+        words = [word for word in (tokens[:-1] if generation else tokens) if word not in _LEGAL] or tokens
     plain = " ".join(words)
-    keys = (" ".join(tokens), " ".join(sorted(words)), " ".join(sorted(long)), "")
-    genders = gender_marks(words) if len(words) <= 6 else []
-    return _Cell(TEXT, plain, keys, generation=generation, marks=marks, initials=single, genders=genders)
+    cell = _Cell(TEXT, plain, generation=generation)
+    long = words
+    if len(words) > 1:
+        cell.initials = [word for word in words if word[0].isalpha() and len(word.rstrip("+-#")) == 1]
+        if cell.initials:
+            long = [word for word in words if word not in cell.initials]
+    if _has_digit(plain):
+        cell.marks = [word.lstrip("0") or "0" for word in words if _has_digit(word)]
+    if len(words) <= MAX_MARKS:
+        cell.genders = [mark for word in words for mark in GENDERS.get(word, ())]
+    in_order = " ".join(sorted(words))
+    cell.keys = (" ".join(tokens), in_order, " ".join(sorted(long)) if long is not words else in_order, "")
+    return cell
 
 
 def _read_measure(cell: _Cell, text: str, style: Style) -> None:
@@ -214,7 +232,7 @@ def _read_measure(cell: _Cell, text: str, style: Style) -> None:
     cell.number, cell.unit = float(value * unit.factor) + 0.0, unit.kind
     cell.step = float(Decimal(1).scaleb(-number.places) * unit.factor)
     cell.is_whole = text.isdecimal()
-    cell.is_lettered = is_plain and len(parts["unit"] or "") == 1 and name.isalpha() and not parts["gap"]
+    cell.is_lettered = is_plain and not parts["front"] and name.isalpha()
     if not cell.is_whole:
         # Its currency is no token.
         cell.kind, cell.keys = NUMBER, ("", *cell.keys[1:])
@@ -225,10 +243,8 @@ def _read_code(cell: _Cell, text: str) -> None:
         cell.house = int(house[1]), ord(house[2]) if house[2] else 0
     if cell.kind == TEXT and _CODE.fullmatch(text):
         parts = re.split(r"[-_./ #]", text)
-        has_digits = [any(map(str.isdecimal, part)) for part in parts]
-        is_short = all(has or len(part) <= 3 for part, has in zip(parts, has_digits, strict=True))
-        # SW1A 1AA and 9423 OC are codes, No 7 is words.
-        if is_short and (" " not in text or has_digits[0]):
+        has_digits = [_has_digit(part) is not None for part in parts]
+        if all(has or len(part) <= 3 for part, has in zip(parts, has_digits, strict=True)):
             plain = "".join(parts)
             cell.kind = CODE
             cell.text = plain.lstrip("0") if plain.isdecimal() else plain
@@ -251,11 +267,10 @@ def _phone_digits(text: str) -> str | None:
 def _decide(cells: list[_Cell], values: list[str]) -> None:
     """Say what those are that may be several things, by the kinds of the others."""
     kinds = Counter(cell.kind for cell in cells if not cell.is_whole and not cell.is_lettered)
-    others = sum(kinds.values()) - kinds[EMPTY]
-    lettered = [cell for cell in cells if cell.is_lettered]
-    flats = sum(cell.kind == CODE and cell.house[1] > 0 for cell in cells)
-    for cell in lettered:
-        if flats > kinds[NUMBER]:
+    others = len(cells) - kinds[EMPTY]
+    for cell in cells:
+        # 1234 GB is a postcode among 1234 AB; 14g a house among 14a; 12345-6789 a code among 12345.
+        if (cell.is_lettered and kinds[CODE] > kinds[NUMBER]) or (cell.is_dashed and kinds[PHONE] <= MOST * others):
             _be_code(cell)
     whole = [(cell, text) for cell, text in zip(cells, values, strict=True) if cell.is_whole]
     if not whole:
@@ -318,11 +333,8 @@ def _day_of(cell: _Cell) -> int:
 
 
 def _hash(text: str) -> int:
-    """Return 64 bits of a text: not 0, and 0 for no text."""
-    if not text:
-        return 0
-    found = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(found, "little") | 1
+    """Return 64 bits of a text: odd, and 0 for no text. They hold within this process, and nobody can make two collide."""
+    return hash(text) & 0xFFFFFFFFFFFFFFFF | 1 if text else 0
 
 
 def _pack_marks(marks: list[list[str]], width: int) -> UInt64s:

@@ -48,5 +48,7 @@ def _spell(parts: re.Match[str], style: Style) -> str:
     if parts["before"] is not None and run[0] == ".":
         run = run[1:]
     spelt = spell_run(run, style)
-    is_house = letter and not parts["more"] and parts["before"] is None and run.isdecimal() and letter not in UNIT_LETTERS
+    is_house = (
+        letter and not parts["more"] and parts["before"] is None and run.isdecimal() and letter not in UNIT_LETTERS
+    )
     return f" {sign}{spelt}{'' if is_house else ' '}{letter}{parts['more'] or ' '}"
