@@ -211,3 +211,16 @@ def boosted_sums(
     /,
 ) -> None:
     """Write the sums of boosted trees. Raises ValueError for trees in which a walk would not end."""
+
+def jaro_winkler(
+    left: tuple[Array, Array],  # uint32, code points of texts one after the other; int32[n + 1], where each begins
+    right: tuple[Array, Array],
+    left_texts: Array,  # int64[p]
+    right_texts: Array,  # int64[p]
+    out: Array,  # float32[p], is written
+    /,
+) -> None:
+    """Write the likeness of the first 64 characters of texts: see gramvec.jobs.pairs.jaro.
+
+    Raises ValueError for arrays that do not fit together.
+    """

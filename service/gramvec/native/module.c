@@ -584,6 +584,7 @@ done:
 #include "search_calls.h"
 #include "svm.h"
 #include "pair_figures.h"
+#include "jaro.h"
 
 static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL},
                                   {"word_ngrams", word_ngrams, METH_O, NULL},
@@ -594,6 +595,7 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"pair_figures", pair_figures, METH_VARARGS, NULL},
                                   {"column_levels", column_levels, METH_VARARGS, NULL},
                                   {"boosted_sums", boosted_sums, METH_VARARGS, NULL},
+                                  {"jaro_winkler", jaro_winkler, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
