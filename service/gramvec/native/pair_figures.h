@@ -413,7 +413,7 @@ static Side side_of(const TokenRows *rows, int64_t first, int64_t last, const in
 
 /* What the columns of tables tell, see ColumnFacts of columns.py. */
 typedef struct {
-    const uint8_t *kinds, *digits;       /* columns */
+    const uint8_t *kinds;                /* columns */
     const int32_t *cells[2];             /* rows * columns of each table */
     const float *equal, *levels;         /* values; columns * LEVELS */
     const float *weights[2];             /* tokens of each table */
@@ -429,9 +429,8 @@ typedef struct {
     int left;
 } Compared;
 
-static int level_of(const Facts *facts, Py_ssize_t column, double near, int typed) {
+static int level_of(double near, int typed) {
     if (typed < LEVELS) return typed;
-    if (facts->kinds[column] == IDENTIFIER && facts->digits[column]) return near >= NEAR_VALUE ? ALIKE : DIFFERENT;
     return near >= NEAR_VALUE ? NEARLY : near >= ALIKE_VALUE ? ALIKE : DIFFERENT;
 }
 
@@ -440,7 +439,7 @@ static Compared compare_values(const Vocabulary *known, const TokenRows *lefts, 
                                Pattern *pattern) {
     const int64_t *a = lefts->bounds + left * columns + column, *b = rights->bounds + right * columns + column;
     Compared made = {.level = MISSING, .commonest_pair = -1};
-    if (a[0] == a[1] || b[0] == b[1]) return made;
+    if (a[0] == a[1] || b[0] == b[1] || typed == MISSING) return made;
     Side one = side_of(lefts, a[0], a[1], lefts->sorted), other = side_of(rights, b[0], b[1], rights->sorted);
     one.weights = facts->weights[0] + a[0];
     other.weights = facts->weights[1] + b[0];
@@ -457,7 +456,7 @@ static Compared compare_values(const Vocabulary *known, const TokenRows *lefts, 
     align(known, &one, &other, &found, pattern);
     double letters = alike(known, &one, &other, pattern), words = soft_share(&found);
     made.near = typed == EQUAL_VALUE ? 1 : higher_of(words, letters);
-    made.level = level_of(facts, column, made.near, typed);
+    made.level = level_of(made.near, typed);
     made.tells = facts->levels[column * LEVELS + made.level];
     made.lighter = lower_of(found.one.heaviest_left, found.other.heaviest_left);
     made.heavier = higher_of(found.one.heaviest_left, found.other.heaviest_left);
@@ -591,20 +590,19 @@ static int make_scratch(const TokenRows *rows, Py_ssize_t columns, Scratch *scra
 
 static int hold_facts(Buffers *buffers, PyObject *given, Py_ssize_t columns, const TokenRows *lefts,
                       const TokenRows *rights, Facts *facts) {
-    PyObject *kinds, *digits, *cells[2], *equal, *levels, *weights[2];
-    Py_ssize_t n_kinds, n_digits, n_cells[2], n_levels, n_weights[2];
-    if (!PyArg_ParseTuple(given, "OO(OO)OO(OO)d", &kinds, &digits, &cells[0], &cells[1], &equal, &levels, &weights[0],
+    PyObject *kinds, *cells[2], *equal, *levels, *weights[2];
+    Py_ssize_t n_kinds, n_cells[2], n_levels, n_weights[2];
+    if (!PyArg_ParseTuple(given, "O(OO)OO(OO)d", &kinds, &cells[0], &cells[1], &equal, &levels, &weights[0],
                           &weights[1], &facts->rows))
         return 0;
     if (!(facts->kinds = hold(buffers, kinds, 1, &n_kinds, 0))) return 0;
-    if (!(facts->digits = hold(buffers, digits, 1, &n_digits, 0))) return 0;
     if (!(facts->equal = hold(buffers, equal, 4, &facts->values, 0))) return 0;
     if (!(facts->levels = hold(buffers, levels, 4, &n_levels, 0))) return 0;
     for (int side = 0; side < 2; side++) {
         if (!(facts->cells[side] = hold(buffers, cells[side], 4, &n_cells[side], 0))) return 0;
         if (!(facts->weights[side] = hold(buffers, weights[side], 4, &n_weights[side], 0))) return 0;
     }
-    if (n_kinds != columns || n_digits != columns || n_levels != columns * LEVELS ||
+    if (n_kinds != columns || n_levels != columns * LEVELS ||
         n_cells[0] != lefts->rows * columns || n_cells[1] != rights->rows * columns ||
         n_weights[0] != lefts->n_tokens || n_weights[1] != rights->n_tokens) {
         PyErr_SetString(PyExc_ValueError, "the facts of columns and the tables do not fit together");

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gramvec.jobs.pairs import values as values_read
 from gramvec.jobs.pairs.tokens import DIGITS, ZEROS, Tokens
+from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.jobs.pairs.word_shares import BACKGROUND_TEXTS, ONLY_BACKGROUND_TEXTS, shares_of
 from gramvec.lexical.hashing import mix_key
-from gramvec.text.arrays import Doubles, Floats, Int32s, Int64s, UInt8s
+from gramvec.text.arrays import Doubles, Floats, Int32s, Int64s, UInt8s, UInt64s
 
 CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL_VALUE = range(5)
 LEVELS = 5
@@ -27,7 +29,8 @@ OF_MATCHES = (0.01, 0.05, 0.08, 0.17, 0.70)
 BY_CHANCE = (0.01, 0.91, 0.05, 0.01, 0.02)
 # Pairs that BY_CHANCE counts as; rows that a value's frequency counts as beside those of the tables.
 BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
-DRAWN_PAIRS, DRAWN_VALUES = 20_000, 2_000
+DRAWN_PAIRS = 20_000
+VALUE_KINDS = 7
 # Likeness of letters from which values are nearly equal, or alike.
 NEAR_VALUE, ALIKE_VALUE = 0.85, 0.65
 IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT = range(6)
@@ -40,7 +43,6 @@ class ColumnFacts(NamedTuple):
 
     Attributes:
         kinds: uint8[c], IDENTIFIER, NAME, ....
-        digits: uint8[c], whether most characters of a column are digits.
         cells: int32[rows * c] of each table, the value of each cell; those of a column that are equal have one number,
             and -1 is an empty one.
         equal: float32[v], what an equal value tells, in nats.
@@ -50,7 +52,6 @@ class ColumnFacts(NamedTuple):
     """
 
     kinds: UInt8s
-    digits: UInt8s
     cells: list[Int32s]
     equal: Floats
     levels: Floats
@@ -58,54 +59,39 @@ class ColumnFacts(NamedTuple):
     rows: float
 
 
-def facts_of(tokens: Tokens, tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> ColumnFacts:
-    """Return the facts of columns, but for what their levels tell, which are those of BY_CHANCE.
+def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) -> ColumnFacts:
+    """Return the facts of columns, but for what their levels tell, which is as by BY_CHANCE.
 
     Args:
         tokens: of the tables.
-        tables: their columns of texts.
-        rows_count: as of `tokens_of`.
+        values: of the columns of each table; None where a row has the same figures beside any others.
     """
     known, columns = tokens.vocabulary, tokens.columns
     bounds, rows = [table.bounds for table in tokens.tables], [table.tokens for table in tokens.tables]
     is_digits = ((known.kinds == DIGITS) | (known.kinds == ZEROS)).astype(np.uint8)
     levels = tell_levels(np.zeros((0, columns), np.uint8), columns, 0)
-    if not rows_count:
-        # A row has the same figures beside any others.
+    if values is None:
         cells, column = number_cells(bounds, rows, known.values, is_digits, columns)
         told = np.log(OF_MATCHES[EQUAL_VALUE] * ONLY_BACKGROUND_TEXTS)
         kinds = np.full(columns, NAME, np.uint8)
         return ColumnFacts(
-            kinds, np.zeros(columns, np.uint8), cells, np.full(len(column), told, np.float32), levels,
+            kinds, cells, np.full(len(column), told, np.float32), levels,
             [known.weights[some] for some in rows], float(np.log(ONLY_BACKGROUND_TEXTS)),
         )  # fmt: skip
     cells, column = number_cells(bounds, rows, known.values, is_digits, columns)
-    lengths = np.diff(known.starts)
-    digits, characters = np.zeros(columns), np.zeros(columns)
-    for some, given in zip(bounds, rows, strict=True):
-        of_token = np.repeat(np.arange(len(some) - 1) % columns, np.diff(some))
-        digits += np.bincount(of_token, (lengths * is_digits)[given], minlength=columns)
-        characters += np.bincount(of_token, lengths[given], minlength=columns)
-    at_signs = np.array([_share_of_at([table[column] for table in tables]) for column in range(columns)])
-    digit_share = digits / np.maximum(characters, 1)
     names = [
         "".join(map(chr, known.characters[a:b].tolist()))
         for a, b in zip(known.starts[:-1].tolist(), known.starts[1:].tolist(), strict=True)
     ]
-    kinds = kind_columns(cells, [np.diff(some) for some in bounds], digit_share, at_signs, columns)
+    kinds = kind_columns(values, cells, [np.diff(some) for some in bounds], columns)
     if columns == 1:
         weights = [known.weights[some] for some in rows]
     else:
         weights = weigh_tokens(bounds, rows, known.values, shares_of(names), columns, BACKGROUND_TEXTS)
     return ColumnFacts(
-        kinds, (digit_share > 0.5).astype(np.uint8), cells, tell_equals(cells, column, columns), levels, weights,
+        kinds, cells, tell_equals(cells, column, columns), levels, weights,
         float(np.log(max(len(bounds[-1]) // columns, 1) + BACKGROUND_ROWS)),
     )  # fmt: skip
-
-
-def _share_of_at(sides: Sequence[Sequence[str]]) -> float:
-    some = [text for texts in sides for text in texts[:: max(1, len(texts) // DRAWN_VALUES)] if text]
-    return sum("@" in text for text in some) / max(len(some), 1)
 
 
 def number_cells(
@@ -135,7 +121,7 @@ def number_cells(
     return found, of_column[order][new]
 
 
-def _hash_cells(bounds: Int64s, tokens: Int32s, values: Int32s, is_digits: UInt8s) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _hash_cells(bounds: Int64s, tokens: Int32s, values: Int32s, is_digits: UInt8s) -> UInt64s:
     cells = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     digits = is_digits[tokens].astype(np.int64)
     before = np.append(0, np.cumsum(digits))
@@ -176,29 +162,36 @@ def tell_levels(drawn: UInt8s, columns: int, pairs: int) -> Floats:
 
 
 def kind_columns(
-    cells: Sequence[Int32s], counts: Sequence[Int64s], digits: Doubles, at_signs: Doubles, columns: int
+    values: Sequence[Sequence[ColumnValues]], cells: Sequence[Int32s], counts: Sequence[Int64s], columns: int
 ) -> UInt8s:
     """Return the kind of each column, told from its values alone.
 
     Args:
+        values: the columns of each table.
         cells: see ColumnFacts.
         counts: int64[rows * columns] of each table, the tokens of each cell.
-        digits: float64[columns], the share of characters that are digits.
-        at_signs: float64[columns], the share of the values that have an @.
         columns: how many.
     """
     kinds = np.full(columns, PLACE, np.uint8)
     for column in range(columns):
         different = words = 0.0
-        for some, number in zip(cells, counts, strict=True):
+        of_kind = np.zeros(VALUE_KINDS, np.int64)
+        for table, some, number in zip(values, cells, counts, strict=True):
+            read = table[column]
+            of_kind += np.bincount(read.kinds[read.of_row], minlength=VALUE_KINDS)
             here = some[column::columns]
             here = here[here >= 0]
             if len(here):
                 different = max(different, len(np.unique(here)) / len(here))
                 words = max(words, float(number[column::columns].sum() / len(here)))
-        if different > 0.5:
-            is_identifier = digits[column] > 0.5 or at_signs[column] > 0.5
-            kinds[column] = IDENTIFIER if is_identifier else TEXT if words > TEXT_WORDS else NAME
+        of_kind[values_read.EMPTY] = 0
+        most = int(np.argmax(of_kind))
+        if most in (values_read.NUMBER, values_read.DATE):
+            kinds[column] = NUMBER if most == values_read.NUMBER else DATE
+        elif most in (values_read.PHONE, values_read.EMAIL):
+            kinds[column] = IDENTIFIER
+        elif different > 0.5:
+            kinds[column] = IDENTIFIER if most == values_read.CODE else TEXT if words > TEXT_WORDS else NAME
     return kinds
 
 

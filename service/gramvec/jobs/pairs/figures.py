@@ -14,7 +14,9 @@ import numpy as np
 from gramvec import native
 from gramvec.jobs.pairs import figures_in_python
 from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_levels
+from gramvec.jobs.pairs.levels import compare_values
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
+from gramvec.jobs.pairs.values import ColumnValues, read_column
 from gramvec.text.arrays import Bools, Floats, Int64s, UInt8s
 
 # Name, and whether a greater value speaks for a match (1), against it (-1), or either (0).
@@ -57,16 +59,25 @@ ALIGNED, OF_LIGHTER, EQUAL, EVIDENCE = (PLACES[name] for name in ("aligned", "al
 
 
 class RowTables(NamedTuple):
-    """Rows of one table or two, read for comparing: their tokens, and what their columns tell."""
+    """Rows of one table or two, read for comparing.
+
+    Attributes:
+        tokens: of all rows.
+        facts: what their columns tell.
+        values: what the cells of each column of each table are; None where letters alone are compared.
+    """
 
     tokens: Tokens
     facts: ColumnFacts
+    values: list[list[ColumnValues]] | None = None
 
 
 def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> RowTables:
     """Return the rows of tables, each a list of columns of folded texts. Arguments as of `tokens_of`."""
     tokens = tokens_of(tables, rows_count=rows_count)
-    rows = RowTables(tokens, facts_of(tokens, tables, rows_count=rows_count))
+    # What a value is, the others of its column decide.
+    values = [[read_column(texts) for texts in columns] for columns in tables] if rows_count else None
+    rows = RowTables(tokens, facts_of(tokens, values), values)
     number = [(len(table.bounds) - 1) // tokens.columns for table in tokens.tables]
     pairs = number[0] * (number[-1] if len(number) > 1 else number[0] - 1)
     if not rows_count or pairs <= 0:
@@ -83,9 +94,9 @@ def column_levels(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s:
     """Return the level of each column of pairs, uint8[p, columns]. Arguments as of `pair_figures`."""
     loops: Any = native.loops  # or None
     if loops is None:
-        return figures_in_python.column_levels(rows.tokens, rows.facts, left, right)
+        return figures_in_python.column_levels(rows.tokens, rows.facts, left, right, _typed(rows, left, right))
     out = np.empty((len(left), rows.tokens.columns), np.uint8)
-    loops.column_levels(*_arguments(rows, left, right, out), None)
+    loops.column_levels(*_arguments(rows, left, right, out))
     return out
 
 
@@ -95,10 +106,19 @@ def _arguments(rows: RowTables, left: Int64s, right: Int64s, out: Any) -> tuple[
         known[:5], known.heaviest, rows.tokens.tables[0], rows.tokens.tables[-1], rows.tokens.columns,
         np.ascontiguousarray(left), np.ascontiguousarray(right), out,
         (
-            facts.kinds, facts.digits, (facts.cells[0], facts.cells[-1]), facts.equal, facts.levels,
+            facts.kinds, (facts.cells[0], facts.cells[-1]), facts.equal, facts.levels,
             (facts.weights[0], facts.weights[-1]), facts.rows,
         ),
+        _typed(rows, left, right),
     )  # fmt: skip
+
+
+def _typed(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s | None:
+    """Return the level of each column of pairs by what the values are, uint8[p, columns]."""
+    if rows.values is None:
+        return None
+    sides = zip(rows.values[0], rows.values[-1], strict=True)
+    return np.stack([compare_values(one, other, left, right) for one, other in sides], axis=1)
 
 
 def pair_figures(rows: RowTables, left: Int64s, right: Int64s) -> Floats:
@@ -111,9 +131,9 @@ def pair_figures(rows: RowTables, left: Int64s, right: Int64s) -> Floats:
     """
     loops: Any = native.loops  # or None
     if loops is None:
-        return figures_in_python.pair_figures(rows.tokens, rows.facts, left, right)
+        return figures_in_python.pair_figures(rows.tokens, rows.facts, left, right, _typed(rows, left, right))
     out = np.empty((len(left), len(OF_PAIR)), np.float32)
-    loops.pair_figures(*_arguments(rows, left, right, out), None)
+    loops.pair_figures(*_arguments(rows, left, right, out))
     return out
 
 
@@ -188,6 +208,7 @@ def _one_table(rows: RowTables, side: int) -> RowTables:
     return RowTables(
         rows.tokens._replace(tables=[rows.tokens.tables[side]]),
         facts._replace(cells=[facts.cells[side]], weights=[facts.weights[side]]),
+        rows.values and [rows.values[side]],
     )
 
 

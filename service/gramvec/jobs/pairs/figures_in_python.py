@@ -306,19 +306,14 @@ def _compare(first: _Side, second: _Side, facts: ColumnFacts, column: int, cells
         return _Compared(EQUAL_VALUE, 1.0, float(facts.equal[cells[0]]), common=common)
     found = _align(first, second)
     near = 1.0 if typed == EQUAL_VALUE else max(found.share(), _likeness(first, second))
-    level = _level(near, facts, column) if typed == BY_LETTERS else typed
+    by_letters = NEARLY if near >= NEAR_VALUE else ALIKE if near >= ALIKE_VALUE else DIFFERENT
+    level = by_letters if typed == BY_LETTERS else typed
     heaviest = first.heaviest, second.heaviest
     common = (first.equal + first.soft + second.equal + second.soft) / 2
     return _Compared(
         level, near, float(facts.levels[column * LEVELS + level]), min(heaviest), max(heaviest), common,
         first.left + second.left, found.commonest_pair,
     )  # fmt: skip
-
-
-def _level(near: float, facts: ColumnFacts, column: int) -> int:
-    if facts.kinds[column] == IDENTIFIER and facts.digits[column]:
-        return ALIKE if near >= NEAR_VALUE else DIFFERENT
-    return NEARLY if near >= NEAR_VALUE else ALIKE if near >= ALIKE_VALUE else DIFFERENT
 
 
 def _column_figures(compared: Sequence[_Compared | None], either: int) -> list[float]:
@@ -405,7 +400,7 @@ class _Rows:
             cells = (
                 int(self.facts.cells[0][left * columns + column]), int(self.facts.cells[-1][right * columns + column])
             )  # fmt: skip
-            there = bool(one.tokens and other.tokens)
+            there = bool(one.tokens and other.tokens) and typed[column] != MISSING
             made.append(_compare(one, other, self.facts, column, cells, typed[column]) if there else None)
         return made
 
