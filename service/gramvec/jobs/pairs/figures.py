@@ -82,12 +82,20 @@ def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = T
     pairs = number[0] * (number[-1] if len(number) > 1 else number[0] - 1)
     if not rows_count or pairs <= 0:
         return rows
-    drawn = np.random.default_rng(DRAWN_SEED)
-    left, right = (drawn.integers(0, many, DRAWN_PAIRS) for many in (number[0], number[-1]))
-    if len(number) == 1:
-        left, right = left[left != right], right[left != right]
+    left, right = _draw_pairs(number)
     levels = tell_levels(column_levels(rows, left, right), tokens.columns, pairs)
     return rows._replace(facts=rows.facts._replace(levels=levels))
+
+
+def _draw_pairs(rows: Sequence[int]) -> tuple[Int64s, Int64s]:
+    """Return pairs of rows of two tables, or of one, by chance: all where they are few."""
+    if rows[0] * rows[-1] <= DRAWN_PAIRS:
+        left, right = np.divmod(np.arange(rows[0] * rows[-1]), rows[-1])
+    else:
+        drawn = np.random.default_rng(DRAWN_SEED)
+        left, right = (drawn.integers(0, many, DRAWN_PAIRS) for many in (rows[0], rows[-1]))
+    other = (left != right) | (len(rows) > 1)
+    return left[other], right[other]
 
 
 def column_levels(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s:
