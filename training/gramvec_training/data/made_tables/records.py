@@ -58,18 +58,20 @@ class Family(NamedTuple):
     Attributes:
         name: what its tables are left out by.
         columns: those that its things have.
-        layouts: the columns that a table shows: one of these.
+        layouts: the columns that a table shows: one of these, which semicolons part.
         draw: returns things of a number, and the part of them that are kin of another (household, branch, size).
         change: returns a thing as it is at another time: moved, married, renamed.
         kinds: of tables: (two tables, one table).
+        most: records of a thing in each of two tables.
     """
 
     name: str
     columns: dict[str, Column]
-    layouts: Sequence[tuple[str, ...]]
+    layouts: str
     draw: Callable[[Random, int, float], list[Thing]]
     change: Callable[[Thing, Random, float], Thing]
     kinds: tuple[str, str] = ("register", "one register")
+    most: int = 1
 
 
 class Plan(NamedTuple):
@@ -112,7 +114,9 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
             continue
         first = _write(family, plan, thing, 0, drawn, plan.noise / 3)
         sides[0].append((number_of_thing, first))
-        for _ in range(2 if drawn.random() < twice else 1):
+        for _ in range(drawn.randint(1, family.most) - 1):
+            sides[0].append((number_of_thing, _write_other(family, plan, thing, 0, drawn, first)))
+        for _ in range(2 if drawn.random() < twice else drawn.randint(1, family.most)):
             sides[1].append((number_of_thing, _write_other(family, plan, thing, 1, drawn, first)))
     for rows in sides:
         drawn.shuffle(rows)
@@ -139,9 +143,8 @@ def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> 
         first = _write(family, plan, thing, 0, drawn, plan.noise / 3)
         rows.append((which, first))
         if drawn.random() < copied:
-            rows += [
-                (which, _write_other(family, plan, thing, 0, drawn, first)) for _ in range(drawn.randint(1, most - 1))
-            ]
+            copies = [_write_copy(family, plan, thing, drawn, first) for _ in range(drawn.randint(1, most - 1))]
+            rows += [(which, copy) for copy in copies]
     drawn.shuffle(rows)
     kept, _ = _keep_different((rows, []))
     name = f"{family.name}-{number}"
@@ -174,7 +177,7 @@ def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[
 
 
 def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
-    layout = drawn.choice(family.layouts)
+    layout = tuple(drawn.choice(family.layouts.split(";")).split())
     styles = draw_style(drawn), draw_style(drawn)
     joined = None
     if len(layout) > 2 and drawn.random() < 0.12:
@@ -231,6 +234,16 @@ def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Ran
             return cells
         noise /= 2
     return _write(family, plan, thing, side, drawn, 0.0)
+
+
+def _write_copy(family: Family, plan: Plan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
+    """Return another record of a thing in one table, which is rarely equal to the first."""
+    copy = _write_other(family, plan, thing, 0, drawn, first)
+    for noise in (0.4, 0.7, 1.0):
+        if key_of(copy) != key_of(first) or drawn.random() < 0.1:
+            break
+        copy = _write_other(family, plan._replace(noise=noise), thing, 0, drawn, first)
+    return copy
 
 
 def are_alike(one: Sequence[str], other: Sequence[str]) -> bool:
