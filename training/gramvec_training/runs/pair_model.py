@@ -14,33 +14,41 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from gramvec.jobs.matching.match_tables import threshold_of
-from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_TEXT
-from gramvec.jobs.pairs.model import SURE
+from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_RIVALS, OF_TEXT
+from gramvec.jobs.pairs.model import SURE, Promise, log_odds
 from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.text.arrays import Doubles
-from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
+from gramvec_training.data.pair_tables import LearningTable, read_learning_tables, read_made_tables
 
-TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 100, 5, 24, 0.1, 20, 1.0
+TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 120, 5, 24, 0.1, 20, 1.0
 # Pairs of a table that are no matches: alike, and not.
 MAX_ALIKE, MAX_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
+# Of the numbers of rows of made tables.
+MADE_SCALE = 0.5
 # Share of the pairs of two tables that are learned from without their rivals, too.
 ALONE = 0.3
 # How heavy tables of a kind are; of others, 1. Chosen by leaving tables out.
 WEIGHTS = {"list": 0.7, "changed list": 0.7, "small list": 0.7, "register": 1.5}
-# Trees are surer of other tables than is right: the sums of those of one table are multiplied by it.
-SHRUNK = 0.85
 SEED = 0
+# Sums of trees below it are not looked at for the calibration: nobody sees these pairs.
+LEAST_SUM = -6.0
+# Pairs that a table's share of right ones is measured on at least, and how many pairs of the promise count beside them;
+# from which promises the range is another one, and the tables that it is wide enough for.
+PROMISED_PAIRS, BESIDE = 5, 4.0
+PROMISES, QUANTILES = (0.0, 0.8, 0.93), (0.1, 0.9)
+_RIVALS = len(NAMES) - len(OF_RIVALS)
 KINDS = {
-    "alignment": (0, 13), "numbers": (13, 17), "rivals": (len(OF_TEXT) + len(OF_COLUMNS), len(NAMES)),
-    "columns": (len(OF_TEXT), len(OF_TEXT) + len(OF_COLUMNS)),
+    "alignment": (0, 13), "numbers": (13, 17), "columns": (len(OF_TEXT), len(OF_TEXT) + len(OF_COLUMNS)),
+    "evidence": (len(OF_TEXT) + len(OF_COLUMNS), _RIVALS), "rivals": (_RIVALS, len(NAMES)),
 }  # fmt: skip
+Scored = dict[str, tuple[LearningTable, NDArray[np.float32]]]
 CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
 
@@ -51,10 +59,66 @@ def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = 
     directions = np.array(DIRECTIONS)
     if without is not None:
         figures[:, slice(*without)] = 0
-    trees = fit_trees(figures, match, weights, directions)
-    if not tables[0].is_one_table:
-        return trees
-    return replace(trees, base=SHRUNK * trees.base, value=SHRUNK * trees.value)
+    return fit_trees(figures, match, weights, directions)
+
+
+class Calibration(NamedTuple):
+    """What makes probabilities of the trees' sums: those of scale * sum + shift."""
+
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def of(self, trees: Trees) -> Trees:
+        """Return trees whose sums are calibrated."""
+        return replace(trees, base=self.scale * trees.base + self.shift, value=self.scale * trees.value)
+
+    def probabilities(self, table: LearningTable, sums: Doubles) -> NDArray[np.float32]:
+        """Return the probabilities of a table's candidates as the commands have them."""
+        found = (1 / (1 + np.exp(-np.clip(self.scale * sums + self.shift, -500, 500)))).astype(np.float32)
+        sure = np.where(table.figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found)
+        return sure.astype(np.float32)
+
+
+def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> Calibration:
+    """Return the calibration of the sums of tables that were not learned from, by a logistic regression.
+
+    Trees are surer of other tables than is right. A table's pairs weigh the root of their number together.
+    """
+    sums, matches, weights = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+    for table, of_pairs in found:
+        seen = (table.pairs > 0) & (of_pairs > LEAST_SUM)
+        number = np.minimum(table.pairs[seen], 4).astype(np.float64)
+        sums.append(of_pairs[seen])
+        matches.append(table.matches[seen] / table.pairs[seen])
+        weights.append(number / np.sqrt(max(number.sum(), 1.0)))
+    x, y, w = (np.concatenate(arrays) for arrays in (sums, matches, weights))
+    fitted = np.array([1.0, 0.0])
+    given = np.stack([x, np.ones(len(x))])
+    for _ in range(50):
+        share = 1 / (1 + np.exp(-np.clip(fitted @ given, -500, 500)))
+        curve = (given * (w * share * (1 - share))) @ given.T
+        fitted += np.linalg.solve(curve, given @ (w * (y - share)))
+    return Calibration(float(fitted[0]), float(fitted[1]))
+
+
+def measure_promise(found: Sequence[tuple[LearningTable, NDArray[np.float32]]]) -> Promise:
+    """Return how far off what is promised of a table's pairs is, by tables that were not learned from, in log odds."""
+    off: list[tuple[float, float]] = []
+    for table, scores in found:
+        labeled = table.pairs > 0
+        given, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
+        above = given >= np.float32(threshold_of(given, pairs))
+        number = int(pairs[above].sum())
+        if number >= PROMISED_PAIRS:
+            promised = float(np.average(given[above].astype(np.float64), weights=pairs[above]))
+            right = (float(matches[above].sum()) + BESIDE * promised) / (number + BESIDE)
+            off.append((promised, log_odds(right) - log_odds(promised)))
+    low, high = [], []
+    for start, end in pairwise((*PROMISES, 1.0)):
+        here = [by for promised, by in off if start <= promised < end] or [0.0]
+        low.append(float(np.quantile(here, QUANTILES[0])))
+        high.append(float(np.quantile(here, QUANTILES[1])))
+    return Promise(PROMISES, tuple(low), tuple(high))
 
 
 def fit_trees(figures: NDArray[np.float32], match: NDArray[np.bool_], weights: Doubles, directions: Any) -> Trees:
@@ -104,15 +168,13 @@ def _draw_pairs(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.b
     )
 
 
-def score_table(trees: Trees, table: LearningTable, without: tuple[int, int] | None = None) -> NDArray[np.float32]:
-    """Return the probabilities of a table's candidates as the commands have them."""
+def sum_table(trees: Trees, table: LearningTable, without: tuple[int, int] | None = None) -> Doubles:
+    """Return the trees' sums of a table's candidates."""
     figures = table.figures
     if without is not None:
         figures = figures.copy()
         figures[:, slice(*without)] = 0
-    found = trees.probabilities(figures).astype(np.float32)
-    sure = np.where(table.figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found)
-    return sure.astype(np.float32)
+    return trees.sums(figures)
 
 
 def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, float]:
@@ -127,35 +189,54 @@ def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, flo
     return 200 * own[0] / (own[1] + table.expected), 100 * best
 
 
-def score_left_out(
-    tables: Sequence[LearningTable], without: tuple[int, int] | None = None
-) -> dict[str, tuple[LearningTable, NDArray[np.float32]]]:
-    """Return the scores of each table by a model that has not learned from its source."""
+def sum_left_out(
+    tables: Sequence[LearningTable], without: tuple[int, int] | None = None, *, sets: bool = True
+) -> dict[str, tuple[LearningTable, Doubles]]:
+    """Return the sums of each table by trees that have not learned from its source.
+
+    Args:
+        tables: all.
+        without: figures that are not looked at.
+        sets: whether tables of the kind "set" are learned from; else all of them are left out.
+    """
     found = {}
-    for source in sorted({table.source for table in tables}):
-        trees = learn([table for table in tables if table.source != source], without=without)
-        for table in tables:
+    learned = [table for table in tables if sets or table.kind != "set"]
+    sources = sorted({table.source for table in learned})
+    for source in sources:
+        trees = learn([table for table in learned if table.source != source], without=without)
+        for table in learned:
             if table.source == source:
-                found[f"{table.kind} {table.name}"] = (table, score_table(trees, table, without))
+                found[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
+    others = [table for table in tables if not sets and table.kind == "set"]
+    if others:
+        trees = learn(learned, without=without)
+        found |= {f"{table.kind} {table.name}": (table, sum_table(trees, table, without)) for table in others}
     return found
 
 
-def list_figures(found: dict[str, tuple[LearningTable, NDArray[np.float32]]]) -> dict[str, tuple[float, float]]:
-    """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others."""
+def list_figures(found: Scored) -> dict[str, tuple[float, float]]:
+    """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others.
+
+    Of tables in which nothing is to be found, the pairs of rows that are written take its place.
+    """
     made: dict[str, tuple[float, float]] = {}
-    for kind in ("join", "half", "changed", "small", "list", "answered list", "changed list", "small list"):
-        some = [f1_of(*scored) for scored in found.values() if scored[0].kind == kind]
-        if some:
-            made[f"{len(some)} of kind {kind}"] = tuple(np.mean(some, axis=0).tolist())
-    for name, scored in found.items():
-        if scored[0].kind in ("set", "register"):
-            made[name] = f1_of(*scored)
-    return made
+    groups: dict[str, list[tuple[float, float]]] = {}
+    for name, (table, scores) in found.items():
+        if table.kind in ("set", "register"):
+            made[name] = f1_of(table, scores)
+        elif table.expected > table.equal[1]:
+            of = table.source.removeprefix("made ") if table.kind.startswith("made") else ""
+            groups.setdefault(f"{table.kind} {of}".strip(), []).append(f1_of(table, scores))
+        else:
+            labeled = table.pairs > 0
+            above = scores[labeled] >= np.float32(threshold_of(scores[labeled], table.pairs[labeled]))
+            wrong = float(table.pairs[labeled][above].sum())
+            groups.setdefault(f"{table.kind}, nothing to be found: pairs", []).append((wrong, 0.0))
+    means = {f"{len(some)} x {name}": np.mean(some, axis=0).tolist() for name, some in sorted(groups.items())}
+    return {name: (own, best) for name, (own, best) in means.items()} | made
 
 
-def measure_calibration(
-    found: dict[str, tuple[LearningTable, NDArray[np.float32]]],
-) -> list[tuple[str, int, float, float]]:
+def measure_calibration(found: Scored) -> list[tuple[str, int, float, float]]:
     """Return rows of (from to, pairs, mean probability, share of matches), each table as heavy as the next."""
     rows = []
     for low, high in pairwise(CALIBRATION):
@@ -171,10 +252,11 @@ def measure_calibration(
     return rows
 
 
-def write_model(trees: Trees, path: Path) -> None:
-    """Write trees as JSON of numbers."""
+def write_model(trees: Trees, promise: Promise, path: Path) -> None:
+    """Write trees and their promise as JSON of numbers."""
     record = {
         "figures": list(NAMES),
+        "promise": {name: [round(value, 4) for value in part] for name, part in promise._asdict().items()},
         "trees": {
             "base": trees.base, "starts": trees.starts, "feature": trees.feature, "below": trees.below,
             "above": trees.above, "missing": trees.missing,
@@ -185,21 +267,28 @@ def write_model(trees: Trees, path: Path) -> None:
     path.write_bytes(orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
 
 
-def describe_tables(tables: Sequence[LearningTable], *, kinds: bool) -> tuple[list[str], dict[str, Any]]:
-    """Return the lines of the card for one model, and the figures."""
-    lines = []
-    found = score_left_out(tables)
-    figures = list_figures(found)
-    columns = {"all": figures}
-    if kinds:
-        columns |= {f"without {name}": list_figures(score_left_out(tables, part)) for name, part in KINDS.items()}
-    lines += [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for name in figures:
+def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: Calibration) -> Scored:
+    """Return the probabilities of tables of their sums."""
+    return {name: (table, calibration.probabilities(table, some)) for name, (table, some) in sums.items()}
+
+
+def describe_model(sums: dict[str, tuple[LearningTable, Doubles]], others: dict[str, Scored]) -> list[str]:
+    """Return the lines of the card for one model: its figures beside those of others, and how it is calibrated."""
+    calibration = calibrate([*sums.values()])
+    found = score_left_out(sums, calibration)
+    columns = {name: list_figures(scored) for name, scored in ({"all": found} | others).items()}
+    lines = [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for name in columns["all"]:
         shown = [f"{scores[name][0]:.1f} ({scores[name][1]:.1f})" for scores in columns.values()]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
     lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in measure_calibration(found)]
-    return lines, figures
+    promise = measure_promise([*found.values()])
+    lines += ["", "| mean probability of what is written | right, in eight of ten left-out tables |", "| ---: | ---: |"]
+    for promised in (0.6, 0.7, 0.8, 0.9, 0.95, 0.98):
+        low, high = promise.range(promised)
+        lines.append(f"| {promised:.0%} | {low:.0%} to {high:.0%} |")
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -208,22 +297,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("data", type=Path, help="the folder with joins, matching and dedupe")
     parser.add_argument("output", type=Path, help="the folder of the models")
     parser.add_argument("--kinds", action="store_true", help="measure without each kind of figure, too")
-    parser.add_argument("--quick", action="store_true", help="write the models, measure nothing")
+    parser.add_argument("--sets", action="store_true", help="measure with the sets of DeepMatcher learned from, too")
     options = parser.parse_args(arguments)
-    tables = list(read_learning_tables(options.data))
+    tables = [*read_learning_tables(options.data), *read_made_tables(SEED, MADE_SCALE)]
     lines = [CARD]
     for name, is_one_table in (("two_tables", False), ("one_table", True)):
         some = [table for table in tables if table.is_one_table == is_one_table]
         path = options.output / f"{name}.json"
-        write_model(learn(some), path)
+        sums = sum_left_out(some, sets=False)
+        calibration = calibrate([*sums.values()])
+        promise = measure_promise([*score_left_out(sums, calibration).values()])
+        trees = learn([table for table in some if table.kind != "set"])
+        write_model(calibration.of(trees), promise, path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        if not options.quick:
-            shown, _ = describe_tables(some, kinds=options.kinds)
-            lines += ["", f"## {name}.json", "", f"sha256 `{digest}`", "", *shown]
-            sys.stdout.write("\n".join([*lines[-len(shown) - 4 :], ""]))
-            sys.stdout.flush()
-    if not options.quick:
-        (options.output / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        others: dict[str, dict[str, tuple[LearningTable, Doubles]]] = {}
+        if options.sets and not is_one_table:
+            others["with the sets"] = sum_left_out(some, sets=True)
+        if options.kinds:
+            others |= {f"without {kind}": sum_left_out(some, part, sets=False) for kind, part in KINDS.items()}
+        scored = {name: score_left_out(found, calibrate([*found.values()])) for name, found in others.items()}
+        shown = describe_model(sums, scored)
+        lines += ["", f"## {name}.json", "", f"sha256 `{digest}`", "", *shown]
+        sys.stdout.write("\n".join([*lines[-len(shown) - 4 :], ""]))
+        sys.stdout.flush()
+    (options.output / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 CARD = """# The pair models

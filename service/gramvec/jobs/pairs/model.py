@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,10 +19,39 @@ FOLDER = Path(__file__).parent
 SURE = 0.99
 
 
+class Promise(NamedTuple):
+    """How far off the mean probability of the pairs that are written was, on tables that were not learned from.
+
+    Attributes:
+        starts: mean probabilities, from which on low and high are others, ascending from 0.
+        low: of each, what is added to the log odds: one table in ten had less.
+        high: likewise; one in ten had more.
+    """
+
+    starts: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def range(self, promised: float) -> tuple[float, float]:
+        """Return the shares of right pairs that are to be expected where the mean probability is `promised`."""
+        place = sum(promised >= start for start in self.starts) - 1
+        odds = log_odds(promised)
+        ends = (1 / (1 + math.exp(-(odds + added[place]))) for added in (self.low, self.high))
+        low, high = ends
+        return low, high
+
+
+def log_odds(share: float) -> float:
+    """Return the logarithm of share / (1 - share), of shares that are not too near to 0 and 1."""
+    share = min(max(share, 1e-4), 1 - 1e-4)
+    return math.log(share / (1 - share))
+
+
 class PairModel(NamedTuple):
-    """Boosted trees of the figures of pairs."""
+    """Boosted trees of the figures of pairs, and what their probabilities promise."""
 
     trees: Trees
+    promise: Promise
 
     def probabilities(self, figures: Floats, rivals: Floats) -> Floats:
         """Return the probability that the rows of each pair are the same thing, float32[p]. Equal texts have 0.99.
@@ -39,7 +69,7 @@ def read_model(path: Path) -> PairModel:
     record = orjson.loads(path.read_bytes())
     if record["figures"] != list(NAMES):
         raise ValueError(f"{path.name}: was learned from other figures; run make pair-model")
-    return PairModel(trees_of(record["trees"]))
+    return PairModel(trees_of(record["trees"]), Promise(*(tuple(record["promise"][name]) for name in Promise._fields)))
 
 
 @lru_cache(maxsize=1)
