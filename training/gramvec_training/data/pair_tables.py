@@ -28,6 +28,9 @@ MADE_KINDS = {
 }  # fmt: skip
 
 
+NO_ROWS = np.zeros(0, np.int64)
+
+
 class LearningTable(NamedTuple):
     """Candidate pairs of groups of equal rows, and how many of the pairs of rows are matches.
 
@@ -40,6 +43,8 @@ class LearningTable(NamedTuple):
         pairs: int64[p], the pairs of rows that have a label.
         matches: int64[p], those that are matches.
         expected: matches of the tables, candidates or not.
+        left: int64[p], the first group of each pair.
+        right: int64[p], the second one.
         equal: pairs of equal rows of one table, and those of them that are matches.
     """
 
@@ -51,6 +56,8 @@ class LearningTable(NamedTuple):
     matches: Int64s
     expected: int
     equal: tuple[int, int] = (0, 0)
+    left: Int64s = NO_ROWS
+    right: Int64s = NO_ROWS
 
     @property
     def is_one_table(self) -> bool:
@@ -132,7 +139,10 @@ def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random
 
 def _join_tables(tables: Sequence[LearningTable]) -> LearningTable:
     """Return the pairs of several tables as those of one."""
+    starts = [np.cumsum([0, *(int(max(side.max(initial=-1) for side in (t.left, t.right))) + 1 for t in tables[:-1])])]
     return tables[0]._replace(
+        left=np.concatenate([table.left + start for table, start in zip(tables, starts[0], strict=True)]),
+        right=np.concatenate([table.right + start for table, start in zip(tables, starts[0], strict=True)]),
         figures=np.concatenate([table.figures for table in tables]),
         pairs=np.concatenate([table.pairs for table in tables]),
         matches=np.concatenate([table.matches for table in tables]),
@@ -188,6 +198,8 @@ def compare_two_tables(
         pairs,
         _count_pairs(keys, truth, left_groups, right_groups),
         len(truth),
+        left=at,
+        right=with_,
     )
 
 
@@ -235,7 +247,7 @@ def compare_one_table(
     equal = int((groups.counts * (groups.counts - 1) // 2).sum()), int((number * (number - 1) // 2).sum())
     return LearningTable(
         name, kind, source, np.concatenate([figures, rivals], axis=1), groups.counts[at] * groups.counts[with_],
-        matches, int((counts * (counts - 1) // 2).sum()), equal,
+        matches, int((counts * (counts - 1) // 2).sum()), equal, at, with_,
     )  # fmt: skip
 
 
