@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.jobs.pairs.cells import CODE, DATE, EMAIL, EMPTY, NUMBER, PHONE, TEXT
 from gramvec.jobs.pairs.jaro import text_likeness
-from gramvec.jobs.pairs.values import CODE, DATE, EMAIL, EMPTY, NUMBER, PHONE, TEXT, ColumnValues
+from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.text.arrays import Bools, Int32s, Int64s, UInt64s
 
 CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL = range(5)
@@ -193,7 +194,7 @@ def _compare_texts(of: _Pairs) -> Levels:
     levels = np.full(len(of.a), DIFFERENT, np.uint8)
     levels[near >= ALIKE_TEXT] = ALIKE
     cut = of.left.cut[of.a] | of.right.cut[of.b]
-    levels[(near >= NEAR_TEXT) & ~cut | of.both(_SORTED)] = NEARLY
+    levels[(near >= NEAR_TEXT) & ~cut | of.both(_SORTED) | of.both(_OTHER)] = NEARLY
     alike = levels >= ALIKE
     levels[alike] = _contradict(of.select(alike), levels[alike])
     return levels
@@ -209,7 +210,9 @@ def _contradict(of: _Pairs, levels: Levels) -> Levels:
     generations = (one > 0) & (other > 0) & (one != other)
     # The last bit of a name's mark is its gender.
     genders = ((left.genders[of.a][:, :, None] ^ right.genders[of.b][:, None, :]) == 1).any(axis=(1, 2))
-    levels[more | (one != other)] = ALIKE
+    # A code's numbers are not marks.
+    words = (left.kinds[of.a] == TEXT) & (right.kinds[of.b] == TEXT)
+    levels[(more & words) | (one != other)] = ALIKE
     levels[others | letters | generations | genders] = CONTRADICTS
     return levels
 

@@ -21,7 +21,8 @@ _RUN = re.compile(
     rf"(?:(?P<sign>(?<![^\s(])(?<!\d\s)-)|(?<=\w)-)?(?P<before>(?<=[^\W\d_]))?(?P<run>{RUN})(?P<letter>[^\W\d_](?![^\W_]))?(?P<more>[^\W\d_])?"
 )
 UNIT_LETTERS = frozenset("glmvwkгл")
-_is_special = re.compile(r"\d[.,/-]\d|(?<!\d)[-.]\d|\d[^\W\d_]|[^\W\d_]\. ?[^\W\d_]\.|[a-z]/s|\d \d{1,2}/\d").search
+_has_spelling = re.compile(r"[-.,/]\d|\d[^\W_\d]").search
+_has_dots = re.compile(r"[^\W\d_]\. ?[^\W\d_]\.|[ais]/s").search
 
 
 def find_tokens(text: str, style: Style) -> list[str]:
@@ -36,11 +37,10 @@ def find_tokens(text: str, style: Style) -> list[str]:
 
 def spell_text(text: str, style: Style) -> str:
     """Return a folded text with its numbers, dates and legal forms spelt as tokens."""
-    if _is_special(text) is not None:
-        text = _RUN.sub(lambda run: _spell(run, style), spell_forms(text))
-    elif not text.isascii() and any(form in text for form in UNSPACED):
+    has_dots = "." in text or "/" in text
+    if (has_dots and _has_dots(text)) or (not text.isascii() and any(form in text for form in UNSPACED)):
         text = spell_forms(text)
-    return text
+    return _RUN.sub(lambda run: _spell(run, style), text) if _has_spelling(text) else text
 
 
 def _spell(parts: re.Match[str], style: Style) -> str:
