@@ -25,7 +25,8 @@ _NO_KEYS = ("", "", "", "")
 _ONE = Unit(NO_UNIT, Decimal(1))
 _LEGAL = frozenset((*FORMS, *UNSPACED)) - WORDS
 _has_digit = re.compile(r"\d").search
-_has_letter = re.compile(r"[^\W\d_]").search
+# A space that is not between two numbers.
+_space = re.compile(r"(?<!\d) | (?![\d-])").sub
 _email = re.compile(r"(?:mailto:)?([^\s@]+)@([^\s@]+\.[^\s@.]{2,})").fullmatch
 _measure = re.compile(
     r"(?P<sign>[-+]?)\s?(?P<front>us\$|[$€£¥₹₽]|usd|eur|gbp|chf|inr|jpy|pln|rs\.?)?\s?(?P<minus>-?)"
@@ -206,5 +207,6 @@ def _read_words(text: str, style: Style) -> Cell:
     if len(words) <= MAX_NAME:
         cell.genders = [mark for word in words for mark in GENDERS.get(word, ())]
     in_order = " ".join(sorted(words))
-    cell.keys = (" ".join(tokens), in_order, " ".join(sorted(long)) if long is not words else in_order, "".join(words))
+    closed = _space("", f"{plain} {tokens[-1]}" if generation else plain)
+    cell.keys = (" ".join(tokens), in_order, " ".join(sorted(long)) if long is not words else in_order, closed)
     return cell
