@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from gramvec.jobs.pairs.companies import FORMS, UNSPACED, WORDS
+from gramvec.jobs.pairs.companies import LEGAL
 from gramvec.jobs.pairs.dates import Date, read_compact_date, read_date
 from gramvec.jobs.pairs.numbers import RUN, Style, read_number
 from gramvec.jobs.pairs.people import GENDERS, generation_of
@@ -23,7 +23,6 @@ PHONE_DIGITS = range(7, 16)
 NO_HOUSE = -1
 _NO_KEYS = ("", "", "", "")
 _ONE = Unit(NO_UNIT, Decimal(1))
-_LEGAL = frozenset((*FORMS, *UNSPACED)) - WORDS
 _has_digit = re.compile(r"\d").search
 # A space that is not between two numbers.
 _space = re.compile(r"(?<!\d) | (?![\d-])").sub
@@ -194,7 +193,7 @@ def _read_words(text: str, style: Style) -> Cell:
     generation = 0
     if len(tokens) > 1:
         generation = generation_of(tokens)
-        words = [word for word in (tokens[:-1] if generation else tokens) if word not in _LEGAL] or tokens
+        words = [word for word in (tokens[:-1] if generation else tokens) if word not in LEGAL] or tokens
     plain = " ".join(words)
     cell = Cell(TEXT, plain, generation=generation)
     long = words

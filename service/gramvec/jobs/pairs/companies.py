@@ -38,7 +38,9 @@ def _read_forms() -> dict[str, str]:
 FORMS = _read_forms()
 # Forms that are more often something else where no dots tell.
 WORDS = frozenset(("as", "is", "pt", "nl", "dd", "ad", "ky", "bt", "rt", "eg"))
-UNSPACED = tuple(sorted(map(fold_letters, _UNSPACED.split()), key=len, reverse=True))
+UNSPACED: tuple[str, ...] = tuple(sorted(map(fold_letters, _UNSPACED.split()), key=len, reverse=True))
+# All but the doubtful ones.
+LEGAL = frozenset((*FORMS, *UNSPACED)) - WORDS
 _split = re.compile("|".join(map(re.escape, UNSPACED)))
 # Two to five single letters with dots between, or with dots behind and spaces between: s.r.l., s. r. l., sp. z o.o.
 _dotted = re.compile(

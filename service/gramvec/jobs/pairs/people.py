@@ -12,6 +12,7 @@ GENERATIONS = {
     "jr": 2, "junior": 2, "jnr": 2, "ii": 2, "2nd": 2, "fils": 2, "filho": 2,
     "iii": 3, "3rd": 3, "iv": 4, "4th": 4, "vi": 6, "vii": 7, "viii": 8,
 }  # fmt: skip
+SAME_GENERATIONS = {"senior": "sr", "snr": "sr", "junior": "jr", "jnr": "jr"}
 # Stems of first names that are of a man with one ending and of a woman with the other.
 _STEMS = {
     ("o", "a"): """

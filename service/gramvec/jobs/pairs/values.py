@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.jobs.pairs.cells import CODE, DATE, EMPTY, MAX_CELL, NUMBER, PHONE, Cell, make_code, read_cell
-from gramvec.jobs.pairs.dates import date_order
 from gramvec.jobs.pairs.empties import find_empty
 from gramvec.jobs.pairs.jaro import pack_texts
-from gramvec.jobs.pairs.numbers import Style, has_decimal_comma
 from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.words import read_style
 from gramvec.text.arrays import Bools, Doubles, Int32s, Int64s, UInt64s
 
 # Keys of a value; marks and names of a text that are compared.
@@ -93,11 +92,6 @@ def read_column(texts: Sequence[str]) -> ColumnValues:
     ]
     _decide(cells, values)
     return _pack(of_row, values, cells)
-
-
-def read_style(texts: Sequence[str]) -> Style:
-    """Return how a column of folded texts writes numbers and dates."""
-    return Style(has_decimal_comma(texts), date_order(texts))
 
 
 def _decide(cells: Sequence[Cell], values: Sequence[str]) -> None:

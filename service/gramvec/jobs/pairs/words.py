@@ -7,9 +7,11 @@ A- is "a-". A number's unit is a token of its own, since one list names it and a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gramvec.jobs.pairs.companies import UNSPACED, spell_forms
-from gramvec.jobs.pairs.numbers import RUN, Style, spell_run
+from gramvec.jobs.pairs.dates import date_order
+from gramvec.jobs.pairs.numbers import RUN, Style, has_decimal_comma, spell_run
 
 # + or # behind letters belongs to them, and - behind one or two at the end of a word: C++, C#, A-, AB- are other things
 # than C, A and AB.
@@ -23,6 +25,11 @@ _RUN = re.compile(
 UNIT_LETTERS = frozenset("glmvwkгл")
 _has_spelling = re.compile(r"[-.,/]\d|\d[^\W_\d]").search
 _has_dots = re.compile(r"[^\W\d_]\. ?[^\W\d_]\.|[ais]/s").search
+
+
+def read_style(texts: Sequence[str]) -> Style:
+    """Return how a column of folded texts writes numbers and dates."""
+    return Style(has_decimal_comma(texts), date_order(texts))
 
 
 def find_tokens(text: str, style: Style) -> list[str]:
