@@ -98,11 +98,12 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
 
 
-def read_made_tables(seed: int, scale: float) -> Iterator[LearningTable]:
+def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[LearningTable]:
     """Yield the made tables: registers, offers, lists in order and their halves."""
-    for made in make_tables(seed, scale=scale):
+    for made in make_tables(seed, scale=scale, joins=folder / "joins"):
         sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
-        source = f"made {made.family}"
+        # Lists of the names of joins are left out with these.
+        source = made.family if made.family.startswith("joins") else f"made {made.family}"
         kind = MADE_KINDS[made.kind]
         if made.right is None:
             things = _things_of(len(sides[0][0]), made.pairs)

@@ -299,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kinds", action="store_true", help="measure without each kind of figure, too")
     parser.add_argument("--sets", action="store_true", help="measure with the sets of DeepMatcher learned from, too")
     options = parser.parse_args(arguments)
-    tables = [*read_learning_tables(options.data), *read_made_tables(SEED, MADE_SCALE)]
+    tables = [*read_learning_tables(options.data), *read_made_tables(options.data, SEED, MADE_SCALE)]
     lines = [CARD]
     for name, is_one_table in (("two_tables", False), ("one_table", True)):
         some = [table for table in tables if table.is_one_table == is_one_table]

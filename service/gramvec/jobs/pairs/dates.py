@@ -49,7 +49,8 @@ _MONTHS = (
     "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
     "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь",
     "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
-    "ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου",
+    "ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου "
+    "δεκεμβρίου",
 )
 
 
@@ -110,9 +111,9 @@ def read_compact_date(text: str) -> Date | None:
 
 def read_date(text: str, order: DateOrder) -> Date | None:
     """Return the date that a text of at most 64 characters is, without its time; None for no date."""
-    if time := _TIME.search(text):
+    if ":" in text and (time := _TIME.search(text)):
         text = text[: time.start()]
-    if (found := read_numeric_date(text, order)) is not None:
+    if text[:1].isdecimal() and (found := read_numeric_date(text, order)) is not None:
         return found
     if parts := _EASTERN.fullmatch(text):
         return _date(parts[1], parts[2] or "0", parts[3] or "0")

@@ -8,6 +8,7 @@ are over 0.7. `loops.jaro_winkler` is the same in C.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,13 +74,11 @@ def text_likeness(
     if loops is not None:
         loops.jaro_winkler(left, right, np.ascontiguousarray(i), np.ascontiguousarray(j), out)
         return out
-    texts = [
-        [
-            characters[a:b].tobytes().decode("utf-32-le", "surrogatepass")
-            for a, b in zip(starts[:-1], starts[1:], strict=True)
-        ]
-        for characters, starts in (left, right)
-    ]
+    texts, others = _unpack_texts(*left), _unpack_texts(*right)
     for at, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
-        out[at] = jaro_winkler(texts[0][a], texts[1][b])
+        out[at] = jaro_winkler(texts[a], others[b])
     return out
+
+
+def _unpack_texts(characters: NDArray[np.uint32], starts: Int32s) -> list[str]:
+    return [characters[a:b].tobytes().decode("utf-32-le", "surrogatepass") for a, b in pairwise(starts.tolist())]

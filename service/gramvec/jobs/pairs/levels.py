@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.jobs.pairs.cells import CODE, DATE, EMAIL, EMPTY, NUMBER, PHONE, TEXT
 from gramvec.jobs.pairs.jaro import text_likeness
-from gramvec.jobs.pairs.values import CODE, DATE, EMAIL, EMPTY, NUMBER, PHONE, TEXT, ColumnValues
+from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.text.arrays import Bools, Int32s, Int64s, UInt64s
 
 CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL = range(5)
@@ -94,8 +95,12 @@ def _compare(of: _Pairs) -> Levels:
         chosen = rest & ((one == kind) | (other == kind)) & has_both[kind]
         levels[chosen] = compare(of.select(chosen))
         rest &= ~chosen
-    for kind, compare in ((EMAIL, _compare_emails), (CODE, _compare_codes)):
-        chosen = rest & (one == kind) & (other == kind)
+    # 14g among measures is a house beside 14a.
+    houses = (left.houses[of.a] >= 0) & (right.houses[of.b] >= 0) & ((one == CODE) | (other == CODE))
+    for compare, chosen in (
+        (_compare_emails, rest & (one == EMAIL) & (other == EMAIL)),
+        (_compare_codes, rest & ((one == CODE) & (other == CODE) | houses)),
+    ):
         levels[chosen] = compare(of.select(chosen))
         rest &= ~chosen
     letters = rest & ((one == TEXT) | (one == CODE)) & ((other == TEXT) | (other == CODE))
@@ -196,6 +201,8 @@ def _compare_texts(of: _Pairs) -> Levels:
     levels[(near >= NEAR_TEXT) & ~cut | of.both(_SORTED)] = NEARLY
     alike = levels >= ALIKE
     levels[alike] = _contradict(of.select(alike), levels[alike])
+    # Red Bull and Redbull, 14 A and 14A.
+    levels[of.both(_OTHER)] = NEARLY
     return levels
 
 
@@ -209,7 +216,8 @@ def _contradict(of: _Pairs, levels: Levels) -> Levels:
     generations = (one > 0) & (other > 0) & (one != other)
     # The last bit of a name's mark is its gender.
     genders = ((left.genders[of.a][:, :, None] ^ right.genders[of.b][:, None, :]) == 1).any(axis=(1, 2))
-    levels[more | (one != other)] = ALIKE
+    words = (left.kinds[of.a] == TEXT) & (right.kinds[of.b] == TEXT)
+    levels[(more & words) | (one != other)] = ALIKE
     levels[others | letters | generations | genders] = CONTRADICTS
     return levels
 

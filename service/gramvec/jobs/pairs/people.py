@@ -12,34 +12,36 @@ GENERATIONS = {
     "jr": 2, "junior": 2, "jnr": 2, "ii": 2, "2nd": 2, "fils": 2, "filho": 2,
     "iii": 3, "3rd": 3, "iv": 4, "4th": 4, "vi": 6, "vii": 7, "viii": 8,
 }  # fmt: skip
+SAME_GENERATIONS = {"senior": "sr", "snr": "sr", "junior": "jr", "jnr": "jr"}
 # Stems of first names that are of a man with one ending and of a woman with the other.
 _STEMS = {
     ("o", "a"): """
-        adrian albert alejandr alessandr alfons alfred alvar angel antoni antonin armand augustin aureli bernard bernardin
-        brun camil candid carl carmel cecili celestin cesari cipriann claudi constantin cristian damian dari delfin domenic
-        doming donat edmund eduard emili enric ernest ettor eugeni fabi fabrizi faustin federic felici felician ferdinand
-        fernand filomen flavi florentin fortunat francesc francisc gerard giacom gian gin giordan giorgi giovann giuli
-        giulian giuliann giustin graziell gregori guid gustav hilari honori horaci ignaci isidor jacint josefin juli julian
-        justin laur laurean lazar leonard leopold lin livi lorenz luci lucian ludovic luis macari marcel marcelin mari
-        marian marin martin massim massimilian matild maurici maurizi maxim maximilian melani modest monic natali nicol
-        octavi ottavi orland osvald paol paul paulin patrici patrizi pedr petr placid primitiv ramir ramon renat ricard
-        riccard robert roberth rodolf roland roman romuald rosari rosalin ruben sabin sandr santin saturnin sebastian
-        serafin sergi severin silvan silvi silveri simon stefan teodor tomas ubald urban valentin valeri virgini victori
-        victorin vincenz vitali vittori viviana xaveri
+        adrian albert alejandr alessandr alfons alfred alvar angel antoni antonin armand augustin aureli bernard
+        bernardin brun camil candid carl carmel cecili celestin cesari cipriann claudi constantin cristian damian dari
+        delfin domenic doming donat edmund eduard emili enric ernest ettor eugeni fabi fabrizi faustin federic felici
+        felician ferdinand fernand filomen flavi florentin fortunat francesc francisc gerard giacom gian gin giordan
+        giorgi giovann giuli giulian giuliann giustin graziell gregori guid gustav hilari honori horaci ignaci isidor
+        jacint josefin juli julian justin laur laurean lazar leonard leopold lin livi lorenz luci lucian ludovic luis
+        macari marcel marcelin mari marian marin martin massim massimilian matild maurici maurizi maxim maximilian
+        melani modest monic natali nicol octavi ottavi orland osvald paol paul paulin patrici patrizi pedr petr placid
+        primitiv ramir ramon renat ricard riccard robert roberth rodolf roland roman romuald rosari rosalin ruben
+        sabin sandr santin saturnin sebastian serafin sergi severin silvan silvi silveri simon stefan teodor tomas
+        ubald urban valentin valeri virgini victori victorin vincenz vitali vittori viviana xaveri
         """,
     ("", "a"): """
         adam adrian albert alexander alfred andrei angel anton antonin august bernard bogdan boguslaw bohumil bohuslav
-        branislav bronislaw carl christian cornel czeslaw damian daniel david dominik edmund eduard edward emanuel emil erik
-        ernest eugen fabian ferdinand florian frederik fridrik gabriel georg gerard gilbert gustav henrik herbert ivan
-        jaromir jaroslav jaroslaw joseph josef juan julian justin kazimir konstantin kristian krystian ladislav
-        leopold ludmil ludwik manuel marcel marcelin marian marin mark martin maximilian michael michal miguel mihael mikael
-        miloslav miroslav miroslaw norbert octavian oliver patrik paul paulin rafael renat robert roman ruslan samuel
-        sebastian serafin silvan simon stanislav stanislaw stefan steven teodor theodor tomas urban valentin valerian viktor
-        victor vilhelm vladimir vladislav wilhelm wladyslaw yaroslav zdenek zdzislaw zenon
+        branislav bronislaw carl christian cornel czeslaw damian daniel david dominik edmund eduard edward emanuel
+        emil erik ernest eugen fabian ferdinand florian frederik fridrik gabriel georg gerard gilbert gustav henrik
+        herbert ivan jaromir jaroslav jaroslaw joseph josef juan julian justin kazimir konstantin kristian krystian
+        ladislav leopold ludmil ludwik manuel marcel marcelin marian marin mark martin maximilian michael michal
+        miguel mihael mikael miloslav miroslav miroslaw norbert octavian oliver patrik paul paulin rafael renat robert
+        roman ruslan samuel sebastian serafin silvan simon stanislav stanislaw stefan steven teodor theodor tomas
+        urban valentin valerian viktor victor vilhelm vladimir vladislav wilhelm wladyslaw yaroslav zdenek zdzislaw
+        zenon
         """,
     ("", "e"): """
-        adrien aime andre armand bernard christian fernand francois gerald gilbert julien justin laurent leonard louis lucien
-        michel pascal paul rene renaud romain simon valentin yvan
+        adrien aime andre armand bernard christian fernand francois gerald gilbert julien justin laurent leonard louis
+        lucien michel pascal paul rene renaud romain simon valentin yvan
         """,
     ("", "ne"): "adrien aurelien christian damien fabien flavien jean julien lucien sebastien simon vivien yvan yvon",
     ("", "le"): "daniel emmanuel gabriel joel marcel michel noel raphael",

@@ -7,9 +7,11 @@ A- is "a-". A number's unit is a token of its own, since one list names it and a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gramvec.jobs.pairs.companies import UNSPACED, spell_forms
-from gramvec.jobs.pairs.numbers import RUN, Style, spell_run
+from gramvec.jobs.pairs.dates import date_order
+from gramvec.jobs.pairs.numbers import RUN, Style, has_decimal_comma, spell_run
 
 # + or # behind letters belongs to them, and - behind one or two at the end of a word: C++, C#, A-, AB- are other things
 # than C, A and AB.
@@ -21,7 +23,13 @@ _RUN = re.compile(
     rf"(?:(?P<sign>(?<![^\s(])(?<!\d\s)-)|(?<=\w)-)?(?P<before>(?<=[^\W\d_]))?(?P<run>{RUN})(?P<letter>[^\W\d_](?![^\W_]))?(?P<more>[^\W\d_])?"
 )
 UNIT_LETTERS = frozenset("glmvwkгл")
-_is_special = re.compile(r"\d[.,/-]\d|(?<!\d)[-.]\d|\d[^\W\d_]|[^\W\d_]\. ?[^\W\d_]\.|[a-z]/s|\d \d{1,2}/\d").search
+_has_spelling = re.compile(r"[-.,/]\d|\d[^\W_\d]").search
+_has_dots = re.compile(r"[^\W\d_]\. ?[^\W\d_]\.|[ais]/s").search
+
+
+def read_style(texts: Sequence[str]) -> Style:
+    """Return how a column of folded texts writes numbers and dates."""
+    return Style(has_decimal_comma(texts), date_order(texts))
 
 
 def find_tokens(text: str, style: Style) -> list[str]:
@@ -36,11 +44,10 @@ def find_tokens(text: str, style: Style) -> list[str]:
 
 def spell_text(text: str, style: Style) -> str:
     """Return a folded text with its numbers, dates and legal forms spelt as tokens."""
-    if _is_special(text) is not None:
-        text = _RUN.sub(lambda run: _spell(run, style), spell_forms(text))
-    elif not text.isascii() and any(form in text for form in UNSPACED):
+    has_dots = "." in text or "/" in text
+    if (has_dots and _has_dots(text)) or (not text.isascii() and any(form in text for form in UNSPACED)):
         text = spell_forms(text)
-    return text
+    return _RUN.sub(lambda run: _spell(run, style), text) if _has_spelling(text) else text
 
 
 def _spell(parts: re.Match[str], style: Style) -> str:

@@ -25,7 +25,7 @@ __all__ = ["MadeTable", "make_tables"]
 
 # A family, and of how many tables each: two tables, one table, lists in order, halves.
 FAMILIES: tuple[tuple[Family, int, int, int, int], ...] = (
-    (PEOPLE, 8, 6, 2, 2),
+    (PEOPLE, 22, 12, 3, 3),
     (COMPANIES, 6, 4, 2, 2),
     (MEDICINES, 3, 2, 2, 1),
     (PARTS, 3, 2, 1, 1),

@@ -333,6 +333,8 @@ gender country; person address town; person address postcode town; person born t
 town email phone; person address postcode town phone; first last born; first last address; first last town;
 first last address postcode town born; first last email phone; last first address town country phone email;
 person employer town; first last gender born address postcode town id; person email employer phone; person
-address postcode town country email; person born id; person address email phone; person phone email address town
+address postcode town country email; person born id; person address email phone; person phone email address town;
+person address postcode town email phone; first last address postcode town email phone; last first born address town
+phone email; person address town email; person born address postcode email phone; person postcode town phone email id
 """
 PEOPLE = Family("people", _COLUMNS, _LAYOUTS, draw_people, change_person)
