@@ -21,8 +21,8 @@ import orjson
 from numpy.typing import NDArray
 
 from gramvec.jobs.matching.match_tables import threshold_of
-from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, NAMES, OF_COLUMNS, OF_RIVALS, OF_TEXT
-from gramvec.jobs.pairs.model import SURE, Promise, log_odds
+from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, FIRST, NAMES, OF_COLUMNS, OF_PAIR, OF_TEXT, table_figures
+from gramvec.jobs.pairs.model import SURE, PairModel, Promise, log_odds
 from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.text.arrays import Doubles
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables, read_made_tables
@@ -41,13 +41,15 @@ SEED = 0
 LEAST_SUM = -6.0
 # Pairs that a table's share of right ones is measured on at least, and how many pairs of the promise count beside them;
 # from which promises the range is another one, and the tables that it is wide enough for.
-PROMISED_PAIRS, BESIDE = 5, 4.0
+PROMISED_PAIRS, COUNTED = 5, 4.0
 PROMISES, QUANTILES = (0.0, 0.8, 0.93), (0.1, 0.9)
-_RIVALS = len(NAMES) - len(OF_RIVALS)
+_PAIR, _FIRST = len(OF_PAIR), len(FIRST)
 KINDS = {
     "alignment": (0, 13), "numbers": (13, 17), "columns": (len(OF_TEXT), len(OF_TEXT) + len(OF_COLUMNS)),
-    "evidence": (len(OF_TEXT) + len(OF_COLUMNS), _RIVALS), "rivals": (_RIVALS, len(NAMES)),
+    "evidence": (len(OF_TEXT) + len(OF_COLUMNS), _PAIR), "rivals": (_PAIR, _FIRST),
 }  # fmt: skip
+# What pairs that are given, and rows of small tables, do not have.
+BESIDE = slice(_PAIR, None)
 Scored = dict[str, tuple[LearningTable, NDArray[np.float32]]]
 CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
@@ -56,7 +58,7 @@ def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = 
     """Return the trees of tables; a table's pairs weigh the root of their number together, times that of its kind."""
     parts = [_draw_pairs(table) for table in tables]
     figures, match, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    directions = np.array(DIRECTIONS)
+    directions = np.array(DIRECTIONS[: figures.shape[1]])
     if without is not None:
         figures[:, slice(*without)] = 0
     return fit_trees(figures, match, weights, directions)
@@ -111,7 +113,7 @@ def measure_promise(found: Sequence[tuple[LearningTable, NDArray[np.float32]]]) 
         number = int(pairs[above].sum())
         if number >= PROMISED_PAIRS:
             promised = float(np.average(given[above].astype(np.float64), weights=pairs[above]))
-            right = (float(matches[above].sum()) + BESIDE * promised) / (number + BESIDE)
+            right = (float(matches[above].sum()) + COUNTED * promised) / (number + COUNTED)
             off.append((promised, log_odds(right) - log_odds(promised)))
     low, high = [], []
     for start, end in pairwise((*PROMISES, 1.0)):
@@ -160,7 +162,7 @@ def _draw_pairs(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.b
     # Some once more without rivals, as pairs that are given and rows of small tables have none.
     alone = np.flatnonzero(drawn.random(len(match)) < ALONE)
     without = figures[alone]
-    without[:, slice(*KINDS["rivals"])] = np.nan
+    without[:, BESIDE] = np.nan
     return (
         np.concatenate([figures, without]),
         np.append(match, match[alone]),
@@ -252,19 +254,24 @@ def measure_calibration(found: Scored) -> list[tuple[str, int, float, float]]:
     return rows
 
 
-def write_model(trees: Trees, promise: Promise, path: Path) -> None:
+def write_model(model: PairModel, path: Path) -> None:
     """Write trees and their promise as JSON of numbers."""
     record = {
         "figures": list(NAMES),
-        "promise": {name: [round(value, 4) for value in part] for name, part in promise._asdict().items()},
-        "trees": {
-            "base": trees.base, "starts": trees.starts, "feature": trees.feature, "below": trees.below,
-            "above": trees.above, "missing": trees.missing,
-            "cut": [float(f"{value:.9g}") for value in trees.cut.tolist()],
-            "value": [float(f"{value:.7g}") for value in trees.value.tolist()],
-        },
-    }  # fmt: skip
+        "promise": {name: [round(value, 4) for value in part] for name, part in model.promise._asdict().items()},
+        "first": _record_trees(model.first),
+        "trees": _record_trees(model.trees),
+    }
     path.write_bytes(orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+
+
+def _record_trees(trees: Trees) -> dict[str, Any]:
+    return {
+        "base": trees.base, "starts": trees.starts, "feature": trees.feature, "below": trees.below,
+        "above": trees.above, "missing": trees.missing,
+        "cut": [float(f"{value:.9g}") for value in trees.cut.tolist()],
+        "value": [float(f"{value:.7g}") for value in trees.value.tolist()],
+    }  # fmt: skip
 
 
 def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: Calibration) -> Scored:
@@ -272,21 +279,56 @@ def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: 
     return {name: (table, calibration.probabilities(table, some)) for name, (table, some) in sums.items()}
 
 
-def describe_model(sums: dict[str, tuple[LearningTable, Doubles]], others: dict[str, Scored]) -> list[str]:
-    """Return the lines of the card for one model: its figures beside those of others, and how it is calibrated."""
+class Learned(NamedTuple):
+    """A pair model, and the probabilities of tables by trees that have not learned from their sources."""
+
+    model: PairModel
+    scored: Scored
+
+
+def learn_model(
+    tables: Sequence[LearningTable], without: tuple[int, int] | None = None, *, sets: bool = False
+) -> Learned:
+    """Learn the first trees, what they say of tables that they have not learned from, and the trees of that.
+
+    Args:
+        tables: all of two tables, or all of one.
+        without: figures that are not looked at.
+        sets: whether tables of the kind "set" are learned from; else they only measure.
+    """
+    sums = sum_left_out(tables, without, sets=sets)
     calibration = calibrate([*sums.values()])
-    found = score_left_out(sums, calibration)
-    columns = {name: list_figures(scored) for name, scored in ({"all": found} | others).items()}
-    lines = [f"| F1 (best threshold), left out | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for name in columns["all"]:
-        shown = [f"{scores[name][0]:.1f} ({scores[name][1]:.1f})" for scores in columns.values()]
+    whole = [_with_tables(table, of_pairs, calibration) for table, of_pairs in sums.values()]
+    second = sum_left_out(whole, without, sets=sets)
+    surer = calibrate([*second.values()])
+    scored = score_left_out(second, surer)
+    learned = [[table for table in some if sets or table.kind != "set"] for some in (tables, whole)]
+    trees = [by.of(learn(some, without=without)) for by, some in zip((calibration, surer), learned, strict=True)]
+    return Learned(PairModel(trees[0], trees[1], measure_promise([*scored.values()])), scored)
+
+
+def _with_tables(table: LearningTable, sums: Doubles, calibration: Calibration) -> LearningTable:
+    """Return a table whose figures have beside them what the first trees say of it."""
+    first = 1 / (1 + np.exp(-np.clip(calibration.scale * sums + calibration.shift, -500, 500)))
+    beside = table_figures(first, table.left, table.right, same=table.is_one_table)
+    figures = np.concatenate([table.figures, np.broadcast_to(beside, (len(first), len(beside)))], axis=1)
+    return table._replace(figures=figures)
+
+
+def describe_model(model: PairModel, columns: dict[str, Scored]) -> list[str]:
+    """Return the lines of the card for one model: left-out figures beside those of others, calibration and promise."""
+    figures = {name: list_figures(scored) for name, scored in columns.items()}
+    lines = [f"| F1 (best threshold), left out | {' | '.join(figures)} |", "| --- |" + " ---: |" * len(figures)]
+    first, *_ = figures.values()
+    for name in first:
+        shown = [f"{some[name][0]:.1f} ({some[name][1]:.1f})" for some in figures.values()]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
-    lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in measure_calibration(found)]
-    promise = measure_promise([*found.values()])
+    rows = measure_calibration(next(iter(columns.values())))
+    lines += [f"| {name} | {n:,} | {mean:.2f} | {share:.2f} |" for name, n, mean, share in rows]
     lines += ["", "| mean probability of what is written | right, in eight of ten left-out tables |", "| ---: | ---: |"]
     for promised in (0.6, 0.7, 0.8, 0.9, 0.95, 0.98):
-        low, high = promise.range(promised)
+        low, high = model.promise.range(promised)
         lines.append(f"| {promised:.0%} | {low:.0%} to {high:.0%} |")
     return lines
 
@@ -304,19 +346,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, is_one_table in (("two_tables", False), ("one_table", True)):
         some = [table for table in tables if table.is_one_table == is_one_table]
         path = options.output / f"{name}.json"
-        sums = sum_left_out(some, sets=False)
-        calibration = calibrate([*sums.values()])
-        promise = measure_promise([*score_left_out(sums, calibration).values()])
-        trees = learn([table for table in some if table.kind != "set"])
-        write_model(calibration.of(trees), promise, path)
+        learned = learn_model(some)
+        write_model(learned.model, path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        others: dict[str, dict[str, tuple[LearningTable, Doubles]]] = {}
+        columns = {"left out": learned.scored}
         if options.sets and not is_one_table:
-            others["with the sets"] = sum_left_out(some, sets=True)
+            columns["with the sets"] = learn_model(some, sets=True).scored
         if options.kinds:
-            others |= {f"without {kind}": sum_left_out(some, part, sets=False) for kind, part in KINDS.items()}
-        scored = {name: score_left_out(found, calibrate([*found.values()])) for name, found in others.items()}
-        shown = describe_model(sums, scored)
+            columns |= {f"without {kind}": learn_model(some, part).scored for kind, part in KINDS.items()}
+        shown = describe_model(learned.model, columns)
         lines += ["", f"## {name}.json", "", f"sha256 `{digest}`", "", *shown]
         sys.stdout.write("\n".join([*lines[-len(shown) - 4 :], ""]))
         sys.stdout.flush()

@@ -107,7 +107,8 @@ def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, prog
         return np.zeros(0, np.float32)
     figures = np.concatenate(parts[1:])
     rivals = rival_figures(rows, left, right, figures, cosines)
-    return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
+    model = one_table_model() if same else two_table_model()
+    return model.of_candidates(figures, rivals, left, right, same=same)
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:

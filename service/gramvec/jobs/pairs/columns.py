@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gramvec.jobs.pairs import values as values_read
+from gramvec.jobs.pairs import cells as cell_kinds
 from gramvec.jobs.pairs.tokens import DIGITS, ZEROS, Tokens
 from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.jobs.pairs.word_shares import BACKGROUND_TEXTS, ONLY_BACKGROUND_TEXTS, shares_of
@@ -127,7 +127,9 @@ def _hash_cells(bounds: Int64s, tokens: Int32s, values: Int32s, is_digits: UInt8
     before = np.append(0, np.cumsum(digits))
     # Place of a number among those of its cell; words have none.
     place = np.where(digits, before[:-1] - before[bounds[cells]] + 1, 0)
-    mixed = mix_key((values[tokens].astype(np.uint64) << np.uint64(20)) | np.minimum(place, (1 << 20) - 1).astype(np.uint64), 0)
+    mixed = mix_key(
+        (values[tokens].astype(np.uint64) << np.uint64(20)) | np.minimum(place, (1 << 20) - 1).astype(np.uint64), 0
+    )
     sums = np.append(np.uint64(0), np.cumsum(mixed, dtype=np.uint64))
     return sums[bounds[1:]] - sums[bounds[:-1]]
 
@@ -184,14 +186,14 @@ def kind_columns(
             if len(here):
                 different = max(different, len(np.unique(here)) / len(here))
                 words = max(words, float(number[column::columns].sum() / len(here)))
-        of_kind[values_read.EMPTY] = 0
+        of_kind[cell_kinds.EMPTY] = 0
         most = int(np.argmax(of_kind))
-        if most in (values_read.NUMBER, values_read.DATE):
-            kinds[column] = NUMBER if most == values_read.NUMBER else DATE
-        elif most in (values_read.PHONE, values_read.EMAIL):
+        if most in (cell_kinds.NUMBER, cell_kinds.DATE):
+            kinds[column] = NUMBER if most == cell_kinds.NUMBER else DATE
+        elif most in (cell_kinds.PHONE, cell_kinds.EMAIL):
             kinds[column] = IDENTIFIER
         elif different > 0.5:
-            kinds[column] = IDENTIFIER if most == values_read.CODE else TEXT if words > TEXT_WORDS else NAME
+            kinds[column] = IDENTIFIER if most == cell_kinds.CODE else TEXT if words > TEXT_WORDS else NAME
     return kinds
 
 

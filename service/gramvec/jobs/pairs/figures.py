@@ -17,7 +17,7 @@ from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_
 from gramvec.jobs.pairs.levels import compare_values
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
 from gramvec.jobs.pairs.values import ColumnValues, read_column
-from gramvec.text.arrays import Bools, Floats, Int64s, UInt8s
+from gramvec.text.arrays import Bools, Doubles, Floats, Int64s, UInt8s
 
 # Name, and whether a greater value speaks for a match (1), against it (-1), or either (0).
 OF_TEXT = (
@@ -46,12 +46,17 @@ OF_RIVALS = (
     ("rank_min", -1), ("rank_max", -1), ("lead_max", 1), ("lead_min", 1), ("lead_apart_max", 1), ("lead_apart_min", 1),
     ("evidence_lead_max", 1), ("evidence_lead_min", 1),
 )  # fmt: skip
+# What the first trees say of all candidates of the tables together: how clean they are.
+OF_TABLES = (("rows_matched", 0), ("matches_sure", 0), ("rows_sure", 0), ("matches_of_row", 0))
 OF_PAIR = (*OF_TEXT, *OF_COLUMNS, *OF_EVIDENCE)
-NAMES = tuple(name for name, _ in (*OF_PAIR, *OF_RIVALS))
-DIRECTIONS = tuple(direction for _, direction in (*OF_PAIR, *OF_RIVALS))
+FIRST = (*OF_PAIR, *OF_RIVALS)
+NAMES = tuple(name for name, _ in (*FIRST, *OF_TABLES))
+DIRECTIONS = tuple(direction for _, direction in (*FIRST, *OF_TABLES))
 # A lead is at most that over a rival of this likeness. With fewer candidates in a row a lead is no evidence.
 RIVAL, FEW = 0.4, 5
 DRAWN_SEED = 0
+# Probabilities of the first trees that are likely, sure, and almost certain.
+LIKELY, QUITE_SURE, ALMOST = 0.2, 0.9, 0.95
 # Rivals that are as alike as that may be spellings of one thing; of these, what is aligned; and how many are looked at.
 SPELLING, SPELLING_ALIGNED, MOST_SPELLINGS = 0.55, 0.75, 12
 PLACES = {name: place for place, name in enumerate(NAMES)}
@@ -183,6 +188,37 @@ def rival_figures(rows: RowTables, left: Int64s, right: Int64s, figures: Floats,
     return _combine_sides(
         _of_side(_one_table(rows, 1), left, right, alike, told), _of_side(_one_table(rows, 0), right, left, alike, told)
     )
+
+
+def table_figures(probabilities: Doubles, left: Int64s, right: Int64s, *, same: bool) -> Floats:
+    """Return OF_TABLES of all candidates of tables, float32[len(OF_TABLES)].
+
+    Of the rows that have a candidate: the matches that are expected of each row's best one, a row; the share of what is
+    likely that is sure; the share of rows that have a sure one; and the matches of a row that has one.
+
+    Args:
+        probabilities: float64[p], by the first trees.
+        left: int64[p], rows.
+        right: int64[p], rows.
+        same: whether both are of one table.
+    """
+    if not len(probabilities):
+        return np.array([0, 0, 0, 1], np.float32)
+    sides = [np.append(left, right)] if same else [left, right]
+    best = []
+    for rows in sides:
+        most = np.full(int(rows.max()) + 1, -1.0)
+        np.maximum.at(most, rows, np.tile(probabilities, len(rows) // len(probabilities)))
+        best.append(most[most >= 0])
+    rows_best = min(best, key=len)
+    matched = float(rows_best.sum())
+    likely = float(probabilities[probabilities > LIKELY].sum())
+    sure = float(probabilities[probabilities > QUITE_SURE].sum())
+    found = [
+        matched / len(rows_best), sure / max(likely, 1e-9), float((rows_best > ALMOST).mean()),
+        float(probabilities.sum()) / max(matched, 1e-9),
+    ]  # fmt: skip
+    return np.array(found, np.float32)
 
 
 def no_rivals(pairs: int) -> Floats:

@@ -300,7 +300,9 @@ class _Compared(NamedTuple):
     commonest_pair: float = _NO_VALUE
 
 
-def _compare(first: _Side, second: _Side, facts: ColumnFacts, column: int, cells: tuple[int, int], typed: int) -> _Compared:
+def _compare(
+    first: _Side, second: _Side, facts: ColumnFacts, column: int, cells: tuple[int, int], typed: int
+) -> _Compared:
     if cells[0] == cells[1] and not typed < EQUAL_VALUE:
         common = sum(first.heaviness(at) for at in first.different() if first.kind(at) != ZEROS)
         return _Compared(EQUAL_VALUE, 1.0, float(facts.equal[cells[0]]), common=common)
@@ -433,9 +435,7 @@ def pair_figures(
             a, b = _join_columns(of_a, filled), _join_columns(of_b, filled)
         found = _text_figures(a, b)
         found[EQUAL] = float(equal)
-        compared = rows.compare(
-            first, second, [BY_LETTERS] * tokens.columns if typed is None else typed[pair].tolist()
-        )
+        compared = rows.compare(first, second, [BY_LETTERS] * tokens.columns if typed is None else typed[pair].tolist())
         either = sum(bool(x.tokens or y.tokens) for x, y in zip(of_a, of_b, strict=True))
         made.append([*found, *_column_figures(compared, either), *_evidence_figures(compared, facts)])
     return np.array(made, np.float32).reshape(len(left), -1 if made else 0)

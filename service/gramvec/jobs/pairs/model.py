@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.jobs.pairs.figures import EQUAL, NAMES
+from gramvec.jobs.pairs.figures import EQUAL, NAMES, OF_TABLES, table_figures
 from gramvec.jobs.pairs.trees import Trees, trees_of
-from gramvec.text.arrays import Floats
+from gramvec.text.arrays import Floats, Int64s
 
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
@@ -48,20 +48,43 @@ def log_odds(share: float) -> float:
 
 
 class PairModel(NamedTuple):
-    """Boosted trees of the figures of pairs, and what their probabilities promise."""
+    """Boosted trees of the figures of pairs, and what their probabilities promise.
 
+    Attributes:
+        first: trees of what two rows have in common, and of their rivals. They say how clean the tables are.
+        trees: trees of the same, and of that.
+        promise: of the probabilities.
+    """
+
+    first: Trees
     trees: Trees
     promise: Promise
 
-    def probabilities(self, figures: Floats, rivals: Floats) -> Floats:
+    def probabilities(self, figures: Floats, rivals: Floats, tables: Floats | None = None) -> Floats:
         """Return the probability that the rows of each pair are the same thing, float32[p]. Equal texts have 0.99.
 
         Args:
             figures: float32[p, f], of `pair_figures`.
             rivals: float32[p, r], of `rival_figures`.
+            tables: float32[t], of `table_figures`; None for pairs that are given, which say nothing of their tables.
         """
-        found = self.trees.probabilities(np.concatenate([figures, rivals], axis=1)).astype(np.float32)
+        beside = np.full(len(OF_TABLES), np.nan, np.float32) if tables is None else tables
+        every = np.concatenate([figures, rivals, np.broadcast_to(beside, (len(figures), len(beside)))], axis=1)
+        found = self.trees.probabilities(every).astype(np.float32)
         return np.where(figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found).astype(np.float32)
+
+    def of_candidates(self, figures: Floats, rivals: Floats, left: Int64s, right: Int64s, *, same: bool) -> Floats:
+        """Return the `probabilities` of all candidates of two tables, or of one with `same`, float32[p].
+
+        Args:
+            figures: float32[p, f], of `pair_figures`.
+            rivals: float32[p, r], of `rival_figures`.
+            left: int64[p], rows.
+            right: int64[p], rows.
+            same: whether both are of one table.
+        """
+        first = self.first.probabilities(np.concatenate([figures, rivals], axis=1))
+        return self.probabilities(figures, rivals, table_figures(first, left, right, same=same))
 
 
 def read_model(path: Path) -> PairModel:
@@ -69,7 +92,8 @@ def read_model(path: Path) -> PairModel:
     record = orjson.loads(path.read_bytes())
     if record["figures"] != list(NAMES):
         raise ValueError(f"{path.name}: was learned from other figures; run make pair-model")
-    return PairModel(trees_of(record["trees"]), Promise(*(tuple(record["promise"][name]) for name in Promise._fields)))
+    promise = Promise(*(tuple(record["promise"][name]) for name in Promise._fields))
+    return PairModel(trees_of(record["first"]), trees_of(record["trees"]), promise)
 
 
 @lru_cache(maxsize=1)
