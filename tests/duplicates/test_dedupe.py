@@ -255,7 +255,7 @@ def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], s
     every = [*texts, "", *texts[::3]]
     rows = distinct_rows([every])
     cells = np.arange(len(every)) % 4
-    found = DuplicateRows(rows, LikelyPairs(near, 0.5, 0.5), staying_rows(rows, near, stays, cells))
+    found = DuplicateRows(rows, LikelyPairs(near, 0.5, None), staying_rows(rows, near, stays, cells))
     text = [texts.index(one) if one else 10 for one in every]
     kept = set(found.kept.tolist())
     assert kept.isdisjoint(found.dropped.tolist()) and 10 in kept and found.empty == 1
@@ -404,7 +404,7 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     try:
         table = read_rows(tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop")
         distinct = distinct_rows(table.columns)
-        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, 1), staying_rows(distinct, NO_PAIRS, "first")).kept
+        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, None), staying_rows(distinct, NO_PAIRS, "first")).kept
         assert tracemalloc.get_traced_memory()[1] < 200 * rows
     finally:
         tracemalloc.stop()

@@ -487,7 +487,7 @@ static void column_figures(const Vocabulary *known, const TokenRows *lefts, cons
     for (int i = 0; i < OF_COLUMNS + OF_EVIDENCE; i++) out[i] = NAN;
     const int64_t *a = lefts->bounds + left * columns, *b = rights->bounds + right * columns;
     float *evidence = out + OF_COLUMNS;
-    double sum = 0, least = 1, greatest = 0, told = 0;
+    double sum = 0, least = 1, greatest = 0, told = 0, places = 0;
     double most[3] = {-INFINITY, -INFINITY, -INFINITY}, fewest[2] = {INFINITY, INFINITY};
     int both = 0, either = 0, equal = 0, low = 0, different = 0, contradicting = 0, names = 0;
     for (Py_ssize_t c = 0; c < columns; c++) {
@@ -517,7 +517,8 @@ static void column_figures(const Vocabulary *known, const TokenRows *lefts, cons
             case TEXT: keep_most(evidence + AT_TEXT_MAX, tells), keep_least(evidence + AT_TEXT_MIN, tells); break;
             case NAME: keep_most(evidence + AT_NAME_MAX, tells), keep_least(evidence + AT_NAME_MIN, tells); break;
             default:
-                evidence[AT_PLACE_SUM] = (float)((evidence[AT_PLACE_SUM] != evidence[AT_PLACE_SUM] ? 0 : (double)evidence[AT_PLACE_SUM]) + tells);
+                places += tells;
+                evidence[AT_PLACE_SUM] = (float)places;
                 keep_least(evidence + AT_PLACE_MIN, tells);
         }
         if (facts->kinds[c] == NAME || facts->kinds[c] == TEXT) {

@@ -21,6 +21,8 @@ from gramvec_training.data.changed_names import KnownRows
 from gramvec_training.data.made_tables import make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
+# Families that are left out with another one.
+KIN = {"customers": "people"}
 # Kinds of made tables, as kinds of learning tables.
 MADE_KINDS = {
     "register": "made registers", "halves": "made halves", "offers": "made offers", "one register": "made register",
@@ -103,7 +105,7 @@ def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[Learning
     for made in make_tables(seed, scale=scale, joins=folder / "joins"):
         sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
         # Lists of the names of joins are left out with these.
-        source = made.family if made.family.startswith("joins") else f"made {made.family}"
+        source = made.family if made.family.startswith("joins") else f"made {KIN.get(made.family, made.family)}"
         kind = MADE_KINDS[made.kind]
         if made.right is None:
             things = _things_of(len(sides[0][0]), made.pairs)

@@ -35,7 +35,10 @@ MADE_SCALE = 0.5
 # Share of the pairs of two tables that are learned from without their rivals, too.
 ALONE = 0.3
 # How heavy tables of a kind are; of others, 1. Chosen by leaving tables out.
-WEIGHTS = {"list": 0.7, "changed list": 0.7, "small list": 0.7, "register": 1.5}
+WEIGHTS = {
+    "list": 0.7, "changed list": 0.7, "small list": 0.7, "register": 2.5, "made register": 2.5, "made list": 0.7,
+    "made registers": 1.3, "made offers": 1.5, "made halves": 0.8,
+}  # fmt: skip
 SEED = 0
 # Sums of trees below it are not looked at for the calibration: nobody sees these pairs.
 LEAST_SUM = -6.0

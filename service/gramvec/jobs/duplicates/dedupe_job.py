@@ -246,7 +246,7 @@ def _find_known(distinct: DistinctRows, index: Index, threshold: float, watch: J
 def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:
     """Report how many pairs there are, how many are expected to be right, and the share that was found."""
     if number := len(likely.pairs.left):
-        right = f", of which {likely.precision:.0%} are expected to be right" if by == "letters" else ""
+        right = f", of which {likely.expected} are expected to be right" if likely.expected else ""
         watch.report(
             f"{number:,} pair{'s' * (number != 1)} of different {unit}s at the threshold {likely.threshold:.3f}{right}"
         )

@@ -14,6 +14,7 @@ from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
 from gramvec.jobs.pairs.figures import read_rows
+from gramvec.jobs.pairs.model import ExpectedShare, one_table_model
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
@@ -25,15 +26,16 @@ MIN_ALIKE = 0.6
 
 
 class LikelyPairs(NamedTuple):
-    """Pairs of texts with probabilities of at least the threshold, and the share of them expected to be right.
+    """Pairs of texts with probabilities of at least the threshold.
 
-    sampled, sampled_found: as of `Duplicates`. candidates: all scored pairs, of texts that are equal without
-    punctuation the first.
+    expected: the share of them that is expected to be right; None where nothing is known of it.
+    sampled, sampled_found: as of `Duplicates`.
+    candidates: all scored pairs, of texts that are equal without punctuation the first.
     """
 
     pairs: NearPairs
     threshold: float
-    precision: float
+    expected: ExpectedShare | None
     sampled: int = 0
     sampled_found: int = 0
     candidates: NearPairs = NO_PAIRS
@@ -88,9 +90,9 @@ def likely_pairs(
         raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
-    precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
+    expected = one_table_model().promise.of(scores)
     pairs = NearPairs(left[order], right[order], scores[order])
-    return LikelyPairs(pairs, lowest, precision, *sampled, candidates)
+    return LikelyPairs(pairs, lowest, expected, *sampled, candidates)
 
 
 def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:

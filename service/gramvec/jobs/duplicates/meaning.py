@@ -65,7 +65,7 @@ def meaning_pairs(
                 raise InputError(f"more than {max_pairs:,} pairs; raise the threshold")
         progress.advance(len(block))
     pairs = NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
-    return LikelyPairs(pairs, lowest, 0.0, candidates=pairs)
+    return LikelyPairs(pairs, lowest, None, candidates=pairs)
 
 
 def check_cosine(threshold: float | None) -> float:

@@ -155,9 +155,9 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     with_candidate = np.zeros(len(found.left.counts), np.bool_)
     with_candidate[found.pairs.left[found.numbers() > 0]] = True
     rows = int(found.left.counts[with_candidate].sum())
-    precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
+    expected = (one_table_model() if found.same else two_table_model()).promise.of(matches.scores)
     below = rows - len(np.unique(matches.left))
-    return ChosenMatches(matches, lowest, left_out, below, precision, found.first_rows())
+    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows())
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:

@@ -31,6 +31,8 @@ BY_CHANCE = (0.01, 0.91, 0.05, 0.01, 0.02)
 BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
 DRAWN_PAIRS = 20_000
 VALUE_KINDS = 7
+# Equal values of both columns from which it is said whether one tells the other; share of equal cells of a copy.
+FEWEST_EQUAL, COPIED = 10, 0.9
 # Likeness of letters from which values are nearly equal, or alike.
 NEAR_VALUE, ALIKE_VALUE = 0.85, 0.65
 IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT = range(6)
@@ -49,6 +51,8 @@ class ColumnFacts(NamedTuple):
         levels: float32[c * LEVELS], what the levels tell.
         weights: float32[tokens] of each table, how rare a token is in its column: inverse document frequencies.
         rows: the logarithm of the rows of the last table.
+        column: int64[v], the column of each value.
+        hashes: uint64[rows * c] of each table, equal for equal cells of any column; 0 for empty ones.
     """
 
     kinds: UInt8s
@@ -57,6 +61,8 @@ class ColumnFacts(NamedTuple):
     levels: Floats
     weights: list[Floats]
     rows: float
+    column: Int64s
+    hashes: list[UInt64s]
 
 
 def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) -> ColumnFacts:
@@ -70,15 +76,15 @@ def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) ->
     bounds, rows = [table.bounds for table in tokens.tables], [table.tokens for table in tokens.tables]
     is_digits = ((known.kinds == DIGITS) | (known.kinds == ZEROS)).astype(np.uint8)
     levels = tell_levels(np.zeros((0, columns), np.uint8), columns, 0)
+    hashes = [_hash_cells(*table, known.values, is_digits) for table in zip(bounds, rows, strict=True)]
+    cells, column = number_cells(hashes, bounds, columns)
     if values is None:
-        cells, column = number_cells(bounds, rows, known.values, is_digits, columns)
         told = np.log(OF_MATCHES[EQUAL_VALUE] * ONLY_BACKGROUND_TEXTS)
         kinds = np.full(columns, NAME, np.uint8)
         return ColumnFacts(
             kinds, cells, np.full(len(column), told, np.float32), levels,
-            [known.weights[some] for some in rows], float(np.log(ONLY_BACKGROUND_TEXTS)),
+            [known.weights[some] for some in rows], float(np.log(ONLY_BACKGROUND_TEXTS)), column, hashes,
         )  # fmt: skip
-    cells, column = number_cells(bounds, rows, known.values, is_digits, columns)
     names = [
         "".join(map(chr, known.characters[a:b].tolist()))
         for a, b in zip(known.starts[:-1].tolist(), known.starts[1:].tolist(), strict=True)
@@ -90,18 +96,15 @@ def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) ->
         weights = weigh_tokens(bounds, rows, known.values, shares_of(names), columns, BACKGROUND_TEXTS)
     return ColumnFacts(
         kinds, cells, tell_equals(cells, column, columns), levels, weights,
-        float(np.log(max(len(bounds[-1]) // columns, 1) + BACKGROUND_ROWS)),
+        float(np.log(max(len(bounds[-1]) // columns, 1) + BACKGROUND_ROWS)), column, hashes,
     )  # fmt: skip
 
 
-def number_cells(
-    bounds: Sequence[Int64s], tokens: Sequence[Int32s], values: Int32s, is_digits: UInt8s, columns: int
-) -> tuple[list[Int32s], Int64s]:
+def number_cells(hashed: Sequence[UInt64s], bounds: Sequence[Int64s], columns: int) -> tuple[list[Int32s], Int64s]:
     """Return the number of each cell's value in each table, and the column of each number.
 
     Values are equal that have the same words in any order, and the same numbers in the same one.
     """
-    hashed = [_hash_cells(*table, values, is_digits) for table in zip(bounds, tokens, strict=True)]
     column = [np.tile(np.arange(columns), len(some) // columns) for some in hashed]
     filled = [np.diff(some) > 0 for some in bounds]
     keys = np.concatenate([some[there] for some, there in zip(hashed, filled, strict=True)])
@@ -161,6 +164,47 @@ def tell_levels(drawn: UInt8s, columns: int, pairs: int) -> Floats:
         tells[CONTRADICTS] = min(tells[CONTRADICTS], tells[DIFFERENT] - 1)
         told.append(tells)
     return np.concatenate(told).astype(np.float32)
+
+
+def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
+    """Return facts in which columns that say the same share what they tell: a postcode and its town, a copied column.
+
+    Two columns say the same as far as an equal value of one goes with an equal value of the other, beyond chance, in
+    pairs of rows by chance: the logarithm of how much more often, over what the commoner of both could say at most.
+
+    Args:
+        facts: with what levels tell.
+        drawn: uint8[p, columns], levels of pairs of rows by chance.
+    """
+    columns = len(facts.kinds)
+    if columns < 2:
+        return facts
+    same = copied_columns(facts.hashes, columns)
+    for one in range(columns):
+        for other in range(one + 1, columns):
+            filled = (drawn[:, one] < LEVELS) & (drawn[:, other] < LEVELS)
+            equal, of_other = (drawn[filled, column] == EQUAL_VALUE for column in (one, other))
+            both, number = int((equal & of_other).sum()), max(int(filled.sum()), 1)
+            most = max(int(equal.sum()), int(of_other.sum()))
+            if both >= FEWEST_EQUAL and most < number:
+                lift = np.log(both * number / (int(equal.sum()) * int(of_other.sum())))
+                shared = min(max(lift / -np.log(most / number), 0.0), 1.0)
+                same[one, other] = same[other, one] = max(same[one, other], shared)
+    weight = 1 / same.sum(axis=1)
+    levels = (facts.levels.reshape(columns, LEVELS) * weight[:, None]).astype(np.float32).ravel()
+    return facts._replace(levels=levels, equal=(facts.equal * weight[facts.column]).astype(np.float32))
+
+
+def copied_columns(hashes: Sequence[UInt64s], columns: int) -> Doubles:
+    """Return float64[columns, columns]: 1 for two columns of which most cells are equal, and for one and itself."""
+    same = np.eye(columns)
+    cells = np.concatenate([some.reshape(-1, columns) for some in hashes])
+    for one in range(columns):
+        for other in range(one + 1, columns):
+            filled = (cells[:, one] != 0) & (cells[:, other] != 0)
+            equal = (cells[filled, one] == cells[filled, other]).sum()
+            same[one, other] = same[other, one] = float(equal > COPIED * max(int(filled.sum()), 1))
+    return same
 
 
 def kind_columns(

@@ -13,7 +13,7 @@ import numpy as np
 
 from gramvec import native
 from gramvec.jobs.pairs import figures_in_python
-from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_levels
+from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, share_evidence, tell_levels
 from gramvec.jobs.pairs.levels import compare_values
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
 from gramvec.jobs.pairs.values import ColumnValues, read_column
@@ -88,8 +88,9 @@ def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = T
     if not rows_count or pairs <= 0:
         return rows
     left, right = _draw_pairs(number)
-    levels = tell_levels(column_levels(rows, left, right), tokens.columns, pairs)
-    return rows._replace(facts=rows.facts._replace(levels=levels))
+    drawn = column_levels(rows, left, right)
+    facts = rows.facts._replace(levels=tell_levels(drawn, tokens.columns, pairs))
+    return rows._replace(facts=share_evidence(facts, drawn))
 
 
 def _draw_pairs(rows: Sequence[int]) -> tuple[Int64s, Int64s]:
@@ -103,13 +104,14 @@ def _draw_pairs(rows: Sequence[int]) -> tuple[Int64s, Int64s]:
     return left[other], right[other]
 
 
-def column_levels(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s:
+def column_levels(rows: RowTables, left: Int64s, right: Int64s, levels: UInt8s | None = None) -> UInt8s:
     """Return the level of each column of pairs, uint8[p, columns]. Arguments as of `pair_figures`."""
+    given = compare_columns(rows, left, right) if levels is None else levels
     loops: Any = native.loops  # or None
     if loops is None:
-        return figures_in_python.column_levels(rows.tokens, rows.facts, left, right, _typed(rows, left, right))
+        return figures_in_python.column_levels(rows.tokens, rows.facts, left, right, given)
     out = np.empty((len(left), rows.tokens.columns), np.uint8)
-    loops.column_levels(*_arguments(rows, left, right, out))
+    loops.column_levels(*_arguments(rows, left, right, out), given)
     return out
 
 
@@ -122,31 +124,32 @@ def _arguments(rows: RowTables, left: Int64s, right: Int64s, out: Any) -> tuple[
             facts.kinds, (facts.cells[0], facts.cells[-1]), facts.equal, facts.levels,
             (facts.weights[0], facts.weights[-1]), facts.rows,
         ),
-        _typed(rows, left, right),
     )  # fmt: skip
 
 
-def _typed(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s | None:
-    """Return the level of each column of pairs by what the values are, uint8[p, columns]."""
+def compare_columns(rows: RowTables, left: Int64s, right: Int64s) -> UInt8s | None:
+    """Return the level of each column of pairs by what the values are, uint8[p, columns]; None where letters decide."""
     if rows.values is None:
         return None
     sides = zip(rows.values[0], rows.values[-1], strict=True)
     return np.stack([compare_values(one, other, left, right) for one, other in sides], axis=1)
 
 
-def pair_figures(rows: RowTables, left: Int64s, right: Int64s) -> Floats:
+def pair_figures(rows: RowTables, left: Int64s, right: Int64s, levels: UInt8s | None = None) -> Floats:
     """Return the figures of pairs of rows, float32[p, len(OF_PAIR)]; NaN where one has no value.
 
     Args:
         rows: of two tables, or of one that is compared with itself.
         left: int64[p], rows of the first table.
         right: int64[p], rows of the last table.
+        levels: uint8[p, columns]; None for those of `compare_columns`.
     """
+    given = compare_columns(rows, left, right) if levels is None else levels
     loops: Any = native.loops  # or None
     if loops is None:
-        return figures_in_python.pair_figures(rows.tokens, rows.facts, left, right, _typed(rows, left, right))
+        return figures_in_python.pair_figures(rows.tokens, rows.facts, left, right, given)
     out = np.empty((len(left), len(OF_PAIR)), np.float32)
-    loops.pair_figures(*_arguments(rows, left, right, out))
+    loops.pair_figures(*_arguments(rows, left, right, out), given)
     return out
 
 
@@ -289,13 +292,14 @@ def are_spellings(rows: RowTables, one: Int64s, other: Int64s) -> Bools:
     number = len(rows.tokens.tables[0].bounds)
     keys, at = np.unique(np.minimum(one, other) * number + np.maximum(one, other), return_inverse=True)
     figures = pair_figures(rows, *np.divmod(keys, number))
-    found = (
+    found: Bools = (
         (figures[:, PLACES["tokens_left_over_min"]] == 0)
         & (figures[:, PLACES["numbers_left_over_max"]] == 0)
         & (figures[:, ALIGNED] >= SPELLING_ALIGNED)
         & (figures[:, PLACES["values_contradicting"]] == 0)
     )
-    return found[at]
+    same: Bools = found[at]
+    return same
 
 
 def _rank_and_lead(rows: Int64s, alike: Floats) -> tuple[Floats, Floats]:

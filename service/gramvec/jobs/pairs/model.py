@@ -17,6 +17,19 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
+# Of fewer pairs nothing is promised.
+FEWEST_PROMISED = 5
+
+
+class ExpectedShare(NamedTuple):
+    """The share of pairs that is expected to be right, 0 to 1: in eight of ten tables it is from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        low, high = f"{self.low:.0%}", f"{self.high:.0%}"
+        return high if low == high else f"{low.rstrip('%')} to {high}"
 
 
 class Promise(NamedTuple):
@@ -31,6 +44,12 @@ class Promise(NamedTuple):
     starts: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+    def of(self, scores: Floats) -> ExpectedShare | None:
+        """Return the share of pairs that is expected to be right by their probabilities; None of too few to say."""
+        if len(scores) < FEWEST_PROMISED:
+            return None
+        return ExpectedShare(*self.range(float(scores.astype(np.float64).mean())))
 
     def range(self, promised: float) -> tuple[float, float]:
         """Return the shares of right pairs that are to be expected where the mean probability is `promised`."""

@@ -13,7 +13,7 @@ from gramvec_training.data.made_tables.medicines import MEDICINES
 from gramvec_training.data.made_tables.orders import ORDERS
 from gramvec_training.data.made_tables.papers import PAPERS, SPECIES
 from gramvec_training.data.made_tables.parts import PARTS
-from gramvec_training.data.made_tables.people import PEOPLE
+from gramvec_training.data.made_tables.people import CUSTOMERS, PEOPLE
 from gramvec_training.data.made_tables.places import read_place_lists
 from gramvec_training.data.made_tables.products import PRODUCTS, SOFTWARE
 from gramvec_training.data.made_tables.records import Family, MadeTable, make_one_table, make_two_tables
@@ -25,7 +25,8 @@ __all__ = ["MadeTable", "make_tables"]
 
 # A family, and of how many tables each: two tables, one table, lists in order, halves.
 FAMILIES: tuple[tuple[Family, int, int, int, int], ...] = (
-    (PEOPLE, 22, 12, 3, 3),
+    (PEOPLE, 12, 8, 2, 2),
+    (CUSTOMERS, 14, 8, 1, 1),
     (COMPANIES, 6, 4, 2, 2),
     (MEDICINES, 3, 2, 2, 1),
     (PARTS, 3, 2, 1, 1),

@@ -338,3 +338,12 @@ person address postcode town email phone; first last address postcode town email
 phone email; person address town email; person born address postcode email phone; person postcode town phone email id
 """
 PEOPLE = Family("people", _COLUMNS, _LAYOUTS, draw_people, change_person)
+# Lists of customers: all columns that could tell who one is.
+CUSTOMERS = PEOPLE._replace(
+    name="customers",
+    layouts="""
+person address postcode town email phone; first last address postcode town email phone; person address email phone;
+person address postcode town phone email; person email phone address town; last first born address postcode town phone
+email; person born address town email phone; person address town email
+""",
+)
