@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.features import NO_PAIRS, NearPairs
-from gramvec.jobs.duplicates.pairs import EXACT_TEXTS, similar_pairs
+from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
 from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
@@ -21,15 +20,13 @@ from gramvec.text.arrays import Bools, Floats, Int64s
 
 Stays = Literal["first", "longest", "complete", "frequent"]
 STAYS: tuple[Stays, ...] = get_args(Stays)
-# Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
-MIN_ALIKE = 0.6
 
 
 class LikelyPairs(NamedTuple):
     """Pairs of texts with probabilities of at least the threshold.
 
     expected: the share of them that is expected to be right; None where nothing is known of it.
-    sampled, sampled_found: as of `Duplicates`.
+    sampled, sampled_found: as of `CandidatePairs`.
     candidates: all scored pairs, of texts that are equal without punctuation the first.
     """
 
@@ -51,8 +48,7 @@ def likely_pairs(
 ) -> LikelyPairs:
     """Return the pairs of different rows that are probably the same thing, the lower one left.
 
-    Candidates of up to 100,000 rows are the twelve nearest of each by two weightings of their n-grams; of more, pairs
-    that are likely by samples of their features.
+    Candidates are the twelve nearest of each row by two weightings of its n-grams, of many rows by the rarest of them.
 
     Args:
         columns: the compared columns, n texts each; a row of white space is in no pair.
@@ -66,24 +62,12 @@ def likely_pairs(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
-    sampled = 0, 0
-    if len(columns[0]) <= EXACT_TEXTS:
-        fields = [Field(texts, texts, 1.0) for texts in columns]
-        scored = score_fields(fields, same=True, threads=threads, progress=progress)
-        floor = 0.01 if threshold is None else threshold
-        both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
-        lower = both.left < both.right
-        found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
-        candidates = NearPairs(*scored.first_rows())
-    else:
-        texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
-        likely = similar_pairs(
-            texts, MIN_ALIKE, numbers=False, words=False, threads=threads, max_pairs=max_pairs, progress=progress
-        )
-        sampled = likely.sampled, likely.sampled_found
-        rows = read_rows([[[fold_text(text) for text in texts] for texts in columns]])
-        probable = probabilities_of(rows, CandidatePairs(*likely.pairs), same=True, progress=progress)
-        found = candidates = likely.pairs._replace(scores=probable)
+    fields = [Field(texts, texts, 1.0) for texts in columns]
+    scored = score_fields(fields, same=True, threads=threads, progress=progress)
+    floor = 0.01 if threshold is None else threshold
+    both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
+    lower = both.left < both.right
+    found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
@@ -92,7 +76,7 @@ def likely_pairs(
     order = np.lexsort((right, left))
     expected = one_table_model().promise.of(scores)
     pairs = NearPairs(left[order], right[order], scores[order])
-    return LikelyPairs(pairs, lowest, expected, *sampled, candidates)
+    return LikelyPairs(pairs, lowest, expected, *scored.sampled, NearPairs(*scored.first_rows()))
 
 
 def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.features import NearPairs
 from gramvec.jobs.duplicates.likely import LikelyPairs
+from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.progress import NO_PROGRESS, Progress
 
 # All pairs are compared: those of this many texts in minutes.

@@ -63,12 +63,21 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
 
 
 class GroupPairs(NamedTuple):
-    """Scored pairs of groups: by left group, then descending score. `same`: both are rows of one table."""
+    """Scored pairs of groups: by left group, then descending score.
+
+    Attributes:
+        pairs: of groups.
+        left: the groups.
+        right: the groups; of one table the same.
+        same: whether both are rows of one table.
+        sampled: as of `CandidatePairs`, with sampled_found.
+    """
 
     pairs: Matches
     left: RowGroups
     right: RowGroups
     same: bool
+    sampled: tuple[int, int] = (0, 0)
 
     def numbers(self) -> Int64s:
         """Return the pairs of rows that each pair stands for, int64[p]."""

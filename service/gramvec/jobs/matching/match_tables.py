@@ -91,12 +91,13 @@ def score_fields(
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
-    return GroupPairs(select_pairs(Matches(left, right, scores), order), left_groups, right_groups, same)
+    pairs = select_pairs(Matches(left, right, scores), order)
+    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found))
 
 
 def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
-    left, right, cosines = found
+    left, right, cosines = found[:3]
     parts = [np.zeros((0, 0), np.float32)]
     progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):

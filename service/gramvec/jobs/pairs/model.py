@@ -17,8 +17,6 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
-# Of fewer pairs nothing is promised.
-FEWEST_PROMISED = 5
 
 
 class ExpectedShare(NamedTuple):
@@ -46,8 +44,8 @@ class Promise(NamedTuple):
     high: tuple[float, ...]
 
     def of(self, scores: Floats) -> ExpectedShare | None:
-        """Return the share of pairs that is expected to be right by their probabilities; None of too few to say."""
-        if len(scores) < FEWEST_PROMISED:
+        """Return the share of pairs that is expected to be right by their probabilities; None of no pairs."""
+        if not len(scores):
             return None
         return ExpectedShare(*self.range(float(scores.astype(np.float64).mean())))
 
