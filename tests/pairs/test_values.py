@@ -147,6 +147,9 @@ def test_a_column_decides_how_numbers_and_dates_are_written() -> None:
         ("CIPLAR LA 40 TABLET", "Ciplar LA 80 tablet", "contradicts"), ("A+", "A-", "different"),
         ("C++", "C#", "different"),
         ("Jonathan Smith", "Jonathon Smith", "nearly"), ("Versluijs, Elin", "Elin Versluijs", "nearly"),
+        ("Havlíček, Alexandr", "Alexandr Havlíečk", "nearly"), ("Dr. Romeo Piazzi", "PIAZZI, ROMEO", "nearly"),
+        ("Ashleigh Robinson", "A. Robinson", "alike"), ("Ashleigh Robinson", "Robinson, A.", "alike"),
+        ("J. R. R. Tolkien", "John Ronald Reuel Tolkien", "alike"), ("Ashleigh Robinson", "B. Robinson", "different"),
         ("Red Bull", "Redbull", "nearly"), ("Hepatitis A", "Hepatitis B", "contradicts"),
         ("John A Smith", "John B Smith", "contradicts"), ("Jo Smith", "Peter Jones", "different"),
         # People.
