@@ -21,8 +21,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line, make_job, show_job
 from gramvec.cli.options import device_option, model_option
-from gramvec.jobs.bulk.predict_job import PredictJob
-from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.classify.job import FitJob, PredictJob
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
