@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -26,15 +27,14 @@ from gramvec.jobs.classify.learning_curve import learning_curve
 from gramvec.jobs.classify.report import CountedLabels, fit_report
 from gramvec.jobs.classify.writer import LabelColumns
 from gramvec.jobs.common.bad_rows import OnError
-from gramvec.jobs.common.file_job import FileJob, PositiveNumber, UnitNumber
+from gramvec.jobs.common.file_job import PositiveNumber, UnitNumber
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.outcome import Done, report_done
-from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
-from gramvec.jobs.report import write_report
+from gramvec.jobs.common.run import ReportedJob, TableOutput
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
+from gramvec.jobs.report import JobReport
 from gramvec.jobs.tables.inputs import STDIN, UTF_8, FileFormat, form_of
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
 from gramvec.jobs.tables.parquet import ParquetForm
-from gramvec.jobs.tables.staging import check_outputs
 from gramvec.jobs.tables.writers import RowsForm, Writes
 from gramvec.progress import Progress
 from gramvec.runtime.base import Device
@@ -69,7 +69,7 @@ class FitResult(NamedTuple):
     summary: str
 
 
-class FitJob(FileJob):
+class FitJob(ReportedJob):
     """Job of `gramvec classify fit`: learn a head from labeled texts.
 
     Example:
@@ -89,11 +89,11 @@ class FitJob(FileJob):
         several: whether a text may have several labels, written a|b; None looks at the labels.
         thresholds: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
             label (None for all) and a number; none for what loses at most 1 % of the right answers.
-        report: write a page of HTML that shows what was done.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
         on_error: "stop" at a bad row, or "skip" it.
-        overwrite: replace an output that gramvec did not write.
+
+    The other attributes are those of `ReportedJob`.
     """
 
     labeled: Path
@@ -106,11 +106,9 @@ class FitJob(FileJob):
     label: str = "label"
     several: bool | None = None
     thresholds: Thresholds = ()
-    report: Path | None = None
     truncate: bool = False
     max_characters: PositiveNumber = MAX_CHARACTERS
     on_error: OnError = "stop"
-    overwrite: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -126,8 +124,7 @@ class FitJob(FileJob):
         Raises:
             InputError: the texts or labels cannot be used, or an output cannot be written.
         """
-        clock = JobClock(watch.command)
-        check_outputs(self.output, self.report, inputs=[self.labeled], overwrite=self.overwrite)
+        run = self.begin_run(watch, self.output, inputs=[self.labeled])
         form = FileFormat(form_of(self.labeled), self.delimiter, self.encoding)
         rows = read_labeled(self.labeled, form, self.column, self.label, several=self.several, on_error=self.on_error)
         if not rows.texts:
@@ -147,19 +144,20 @@ class FitJob(FileJob):
         head.save(self.output)
         for sentence in rows.bad.report(len(rows.numbers) + rows.bad.count, "could not be read"):
             watch.report(sentence)
-        if self.report is not None:
+
+        def make_page(*, facts: Sequence[tuple[str, str]]) -> JobReport:
             curve = learning_curve(texts, vectors, rows.labels, several=rows.several, progress=watch)
-            page = fit_report(
-                head, quality, texts, rows.labels, learning=curve, title=f"Labels of {self.labeled.name}",
-                facts=clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {self.labeled: len(texts)}),
-            )  # fmt: skip
-            write_report(page, self.report, watch)
+            title = f"Labels of {self.labeled.name}"
+            return fit_report(head, quality, texts, rows.labels, learning=curve, title=title, facts=facts)
+
+        model = "model", f"{head.model}, SHA-256 {head.digest}"
+        run.write_report(self.report, make_page, model, {self.labeled: len(texts)})
         size = self.output.stat().st_size / 1e3
         labels = f"{self.output}: {len(head.labels):,} labels of {head.model}, {size:,.0f} kB"
         return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]))
 
 
-class PredictJob(InputFile):
+class PredictJob(InputFile, TableOutput):
     """Job of `gramvec classify predict`: give each text of a file the best label of a head.
 
     Example:
@@ -168,37 +166,30 @@ class PredictJob(InputFile):
 
     Attributes:
         head: a file that `FitJob` wrote.
-        output: a .csv, .tsv, .jsonl or .parquet file; - is standard output.
-        form: of the output; None goes by its ending.
         column: of the texts.
         prefix: before the names of the new columns, label, score and known.
         model: name of a model, or a folder; None for the head's.
         device: that computes the vectors.
         thresholds: the lowest score of a label that is known, as of `FitJob`; none for the head's.
-        report: write a page of HTML that shows what was done.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
-        overwrite: replace an output that gramvec did not write.
 
-    The other attributes are those of `InputFile`.
+    The other attributes are those of `InputFile` and `TableOutput`; this job always writes its table.
     """
 
     head: Path
     output: Path
-    form: TableForm | None = None
     column: str = COLUMN
     prefix: str = ""
     model: str | None = None
     device: Device = "auto"
     thresholds: Thresholds = ()
-    report: Path | None = None
     truncate: bool = False
     max_characters: PositiveNumber = MAX_CHARACTERS
-    overwrite: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._form()
+        self.output_form("tsv")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> Done:
@@ -207,8 +198,7 @@ class PredictJob(InputFile):
         Args:
             watch: receives the progress and the messages.
         """
-        clock = JobClock(watch.command)
-        check_outputs(self.output, self.report, inputs=[self.head, self.source], overwrite=self.overwrite)
+        run = self.begin_run(watch, self.output, inputs=[self.head, self.source])
         head = self._load_head()
         labels = (LabelColumns if self.report is None else CountedLabels)(
             head, self.prefix, max_characters=self.max_characters
@@ -223,16 +213,11 @@ class PredictJob(InputFile):
                 written=self._writer(head, labels),
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)
-        if self.report is not None and isinstance(labels, CountedLabels):
+        if isinstance(labels, CountedLabels):
             model = "head", f"{self.head} of {head.model}, SHA-256 {head.file_digest}"
             title = f"Labels given to {'standard input' if self.source == STDIN else self.source.name}"
-            page = labels.report(title=title, facts=clock.facts(model, {self.source: done.rows}))
-            write_report(page, self.report, watch)
+            run.write_report(self.report, partial(labels.report, title=title), model, {self.source: done.rows})
         return done
-
-    def _form(self) -> TableForm:
-        """Return the form of the output. Raises InputError for an ending that no form has."""
-        return form_to_write(self.output, TABLE_FORMS, self.form, "tsv")
 
     def _load_head(self) -> Head:
         """Return the head with the thresholds of this job."""
@@ -247,7 +232,7 @@ class PredictJob(InputFile):
         return replace(head, thresholds={**head.thresholds, **own}) if own else head
 
     def _writer(self, head: Head, labels: LabelColumns) -> Writes:
-        form = self._form()
+        form = self.output_form("tsv")
         if form == "parquet":
             metadata = {"gramvec.head": head.file_digest, "gramvec.version": __version__}
             return ParquetForm(self.column, labels, metadata)
