@@ -277,7 +277,7 @@ def evaluate(
         plot_scores(reports, plot)
     page = partial(make_evaluation_report, reports, dict(zip(models, scored, strict=True)), found)
     rows = {path: len(similarity_set.scores) for path, similarity_set in _name_sets(found)}
-    run.write_report(report, page, ("models", _list_models(reports)), rows)
+    run.write_report(report, page, lambda: ("models", _list_models(reports)), rows)
     click.echo((on_stdout or [format_table(reports)])[0].rstrip())
 
 

@@ -151,7 +151,7 @@ class FitJob(ReportedJob):
             return fit_report(head, quality, texts, rows.labels, learning=curve, title=title, facts=facts)
 
         model = "model", f"{head.model}, SHA-256 {head.digest}"
-        run.write_report(self.report, make_page, model, {self.labeled: len(texts)})
+        run.write_report(self.report, make_page, lambda: model, {self.labeled: len(texts)})
         size = self.output.stat().st_size / 1e3
         labels = f"{self.output}: {len(head.labels):,} labels of {head.model}, {size:,.0f} kB"
         return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]))
@@ -216,7 +216,7 @@ class PredictJob(InputFile, TableOutput):
         if isinstance(labels, CountedLabels):
             model = "head", f"{self.head} of {head.model}, SHA-256 {head.file_digest}"
             title = f"Labels given to {'standard input' if self.source == STDIN else self.source.name}"
-            run.write_report(self.report, partial(labels.report, title=title), model, {self.source: done.rows})
+            run.write_report(self.report, partial(labels.report, title=title), lambda: model, {self.source: done.rows})
         return done
 
     def _load_head(self) -> Head:

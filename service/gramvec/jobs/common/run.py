@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -33,19 +33,23 @@ class JobRun:
         self._watch, self._start = watch, time.monotonic()
 
     def write_report(
-        self, path: Path | None, make_page: MakesPage, model: tuple[str, str], rows: Mapping[Path, int]
+        self,
+        path: Path | None,
+        make_page: MakesPage,
+        find_model: Callable[[], tuple[str, str]],
+        rows: Mapping[Path, int],
     ) -> None:
         """Write the page of the run, if one is wanted, and tell the watcher where it is.
 
         Args:
             path: a file of HTML; None writes no page, and makes none.
             make_page: makes it from the facts of the run.
-            model: what scored, as a name and a value.
+            find_model: returns what scored, as a name and a value.
             rows: the inputs, with the number of their rows.
         """
         if path is None:
             return
-        write_page(make_page(facts=self._list_facts(model, rows)), path)
+        write_page(make_page(facts=self._list_facts(find_model(), rows)), path)
         self._watch.report(f"{path} shows what was done: open it in a browser")
 
     def _list_facts(self, model: tuple[str, str], rows: Mapping[Path, int]) -> list[tuple[str, str]]:

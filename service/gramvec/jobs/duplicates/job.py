@@ -162,7 +162,9 @@ class DedupeJob(InputFile, TableOutput):
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.keep is not None:
                 self._write_kept(self.keep, file, table, result, watch)
-            run.write_report(self.report, page, pair_model_fact(same=index is None), {self.source: len(table.ids)})
+            run.write_report(
+                self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
+            )
         _report_uncompared(table, distinct, watch)
         return result
 

@@ -168,7 +168,7 @@ class MatchJob(TableFiles, TableOutput):
             title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
         )  # fmt: skip
         rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
-        run.write_report(self.report, page, self._model_fact(same=tables.same), rows)
+        run.write_report(self.report, page, partial(self._model_fact, same=tables.same), rows)
         return MatchResult(matched.matches, tables.left.ids, tables.right.ids, matched.threshold, known, summary)
 
     def _columns(self, known: LearnedMatcher | None) -> tuple[ComparedColumn, ...]:
@@ -355,7 +355,7 @@ class PairsJob(InputFile, TableOutput):
                 self._write(self.output, file, table, {"score": scores, "meaning": meanings})
         names = [f"{table.unit} {number}" for number in table.numbers]
         page = partial(given_report, scores, left, right, (self.left, self.right), names)
-        run.write_report(self.report, page, pair_model_fact(same=False), {self.source: len(scores)})
+        run.write_report(self.report, page, partial(pair_model_fact, same=False), {self.source: len(scores)})
         if self.output is not None and self.output != STDIN:
             watch.report(f"{len(table.numbers):,} pairs put into {self.output}")
         for sentence in table.bad.report(len(table.numbers) + table.bad.count, "could not be read"):
