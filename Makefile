@@ -249,7 +249,7 @@ $(VENV)/.docs: $(VENV)/.dev
 
 docs: $(VENV)/.docs  ## build the site of all pages into site/, with broken links and pictures as errors
 	rm -rf build/pages site && mkdir -p build/pages
-	git ls-files '*.md' '*.png' '*.svg' '*/results/*.json' 'examples/*' ':!tests' LICENSE | xargs cp --parents -t build/pages
+	git ls-files '*.md' '*.png' '*.svg' '*/results/*.json' 'examples/*' docs/site.css ':!tests' LICENSE | xargs cp --parents -t build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/linkchecker --no-status --no-warnings --ignore-url=sitemap site/index.html
 
