@@ -56,7 +56,8 @@ class Cell:
             digits, an e-mail's name.
         in_order: its words in order of letters; "" for one word.
         keys: its tokens, its words in order of letters, those without single letters, and what else it is known by: an
-            e-mail's domain, or the letters and digits of words and codes; "" for none.
+            e-mail's domain, a phone's digits with its extension, or the letters and digits of words and codes; "" for
+            none.
         number: its number in the smallest unit of its kind; NaN for none.
         written: the same without its unit.
         step: what the last written decimal place is worth.
@@ -178,7 +179,8 @@ def _read_phone(text: str, style: Style) -> Cell | None:
     digits = "".join(filter(str.isdecimal, parts["number"].replace("(0)", ""))).lstrip("0")
     if len(digits) not in PHONE_DIGITS:
         return None
-    return Cell(PHONE, digits, digits=int(digits), is_dashed=not set(text) & set("+(./tpfm"))
+    whole = "".join(filter(str.isdecimal, text)).lstrip("0")
+    return Cell(PHONE, digits, keys=("", "", "", whole), digits=int(digits), is_dashed=not set(text) & set("+(./tpfm"))
 
 
 def _read_code(text: str, style: Style) -> Cell | None:

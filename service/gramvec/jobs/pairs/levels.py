@@ -81,6 +81,8 @@ def _compare(of: _Pairs) -> Levels:
     one, other = of.left.kinds[of.a], of.right.kinds[of.b]
     missing = (one == EMPTY) | (other == EMPTY)
     equal = of.both(_VALUE) | (of.both(_TOKENS) & ~((one == NUMBER) & (other == NUMBER)))
+    # An extension may stand without its x.
+    equal |= of.both(_OTHER) & ((one == PHONE) | (other == PHONE))
     levels[equal] = EQUAL
     levels[missing] = MISSING
     rest = ~equal & ~missing

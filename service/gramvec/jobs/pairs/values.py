@@ -37,8 +37,8 @@ class ColumnValues(NamedTuple):
         kinds: uint8[v], EMPTY, NUMBER, DATE, PHONE, EMAIL, CODE or TEXT.
         texts: uint32 and int32[v + 1]: code points of texts as letters are compared, and where each begins.
         keys: uint64[v, 5], hashes of the folded value, of its tokens, of its words in order of letters, of those
-            without single letters, and of what else it is known by: of an e-mail the domain, of words and codes
-            their letters and digits; 0 for none.
+            without single letters, and of what else it is known by: of an e-mail the domain, of a phone all
+            digits, of words and codes their letters and digits; 0 for none.
         numbers: float64[v], in the smallest unit of its kind; NaN for none.
         written: float64[v], the numbers without units.
         steps: float64[v], what the last written decimal place is worth.
