@@ -11,13 +11,14 @@ import numpy as np
 from gramvec.jobs.pairs.companies import LEGAL
 from gramvec.jobs.pairs.dates import Date, read_compact_date, read_date
 from gramvec.jobs.pairs.numbers import RUN, Style, read_number
-from gramvec.jobs.pairs.people import GENDERS, generation_of
+from gramvec.jobs.pairs.people import GENDERS, TITLES, generation_of
 from gramvec.jobs.pairs.units import NO_UNIT, Unit, read_unit
 from gramvec.jobs.pairs.words import find_tokens
 
 EMPTY, NUMBER, DATE, PHONE, EMAIL, CODE, TEXT = range(7)
-# Characters of a cell that may be something else than words; words of a name in which first names are looked for.
-MAX_CELL, MAX_NAME = 64, 6
+# Characters of a cell that may be something else than words; words of a name in which first names are
+# looked for, and that may be initials.
+MAX_CELL, MAX_NAME, MAX_SHORTS = 64, 6, 4
 # Digits of a phone; a number of more is a code.
 PHONE_DIGITS = range(7, 16)
 NO_HOUSE = -1
@@ -40,6 +41,8 @@ _phone = re.compile(
     r"(?:tel|phone|fon|mobil|fax|t|p)?[.:]?\s?(?P<number>\+?[\d\s()./-]{6,24}\d\)?)(?:\s?(?:x|ext\.?)\s?\d{1,5})?"
 ).fullmatch
 _code = re.compile(r"[^\W_]+(?:[-_./ #][^\W_]+){0,6}").fullmatch
+_separator = re.compile(r"[-_./ #]").split
+_digits = re.compile(r"\d+").findall
 _house = re.compile(r"0*(\d{1,5})[ -]?([^\W\d_])?").fullmatch
 
 
@@ -49,9 +52,12 @@ class Cell:
 
     Attributes:
         kind: EMPTY, NUMBER, DATE, PHONE, EMAIL, CODE or TEXT.
-        text: its words as letters are compared; a code's letters and digits, an e-mail's name.
+        text: its words as letters are compared, without legal forms, titles and generations; a code's letters and
+            digits, an e-mail's name.
+        in_order: its words in order of letters; "" for one word.
         keys: its tokens, its words in order of letters, those without single letters, and what else it is known by: an
-            e-mail's domain, or the letters and digits of words and codes; "" for none.
+            e-mail's domain, a phone's digits with its extension, or the letters and digits of words and codes; "" for
+            none.
         number: its number in the smallest unit of its kind; NaN for none.
         written: the same without its unit.
         step: what the last written decimal place is worth.
@@ -63,6 +69,7 @@ class Cell:
         marks: numbers inside of a text.
         initials: single letters beside words.
         genders: see `people`.
+        shorts: of a name each word with the first letters of the others: "a robinson" of Ashleigh Robinson.
         is_whole: whether it is digits alone, which may be a number, a code, a date or a phone.
         is_lettered: whether it is a whole number and letters, which may be a unit or of a code.
         is_dashed: whether it may be a phone, a code such as 12345-6789, or a number such as 1 234 567.
@@ -70,6 +77,7 @@ class Cell:
 
     kind: int = TEXT
     text: str = ""
+    in_order: str = ""
     keys: tuple[str, str, str, str] = _NO_KEYS
     number: float = np.nan
     written: float = np.nan
@@ -82,6 +90,7 @@ class Cell:
     marks: list[str] = field(default_factory=list)
     initials: list[str] = field(default_factory=list)
     genders: list[str] = field(default_factory=list)
+    shorts: list[str] = field(default_factory=list)
     is_whole: bool = False
     is_lettered: bool = False
     is_dashed: bool = False
@@ -96,7 +105,7 @@ def read_cell(text: str, style: Style) -> Cell:
     """
     if len(text) <= MAX_CELL:
         if "@" in text and (parts := _email(text)):
-            return Cell(EMAIL, parts[1], ("", "", "", parts[2]), marks=re.findall(r"\d+", parts[1]))
+            return Cell(EMAIL, parts[1], keys=("", "", "", parts[2]), marks=_digits(parts[1]))
         if text.isdecimal():
             return _read_digits(text)
         if _has_digit(text):
@@ -170,14 +179,15 @@ def _read_phone(text: str, style: Style) -> Cell | None:
     digits = "".join(filter(str.isdecimal, parts["number"].replace("(0)", ""))).lstrip("0")
     if len(digits) not in PHONE_DIGITS:
         return None
-    return Cell(PHONE, digits, digits=int(digits), is_dashed=not set(text) & set("+(./tpfm"))
+    whole = "".join(filter(str.isdecimal, text)).lstrip("0")
+    return Cell(PHONE, digits, keys=("", "", "", whole), digits=int(digits), is_dashed=not set(text) & set("+(./tpfm"))
 
 
 def _read_code(text: str, style: Style) -> Cell | None:
     """Return a code: SW1A 1AA, INV-1001, 14a. No 7 is words."""
     if _code(text) is None:
         return None
-    parts = re.split(r"[-_./ #]", text)
+    parts = _separator(text)
     has_digits = [_has_digit(part) is not None for part in parts]
     if (" " in text and not has_digits[0]) or any(
         len(part) > 3 and not has for part, has in zip(parts, has_digits, strict=True)
@@ -193,7 +203,8 @@ def _read_words(text: str, style: Style) -> Cell:
     generation = 0
     if len(tokens) > 1:
         generation = generation_of(tokens)
-        words = [word for word in (tokens[:-1] if generation else tokens) if word not in LEGAL] or tokens
+        words = tokens[:-1] if generation else tokens
+        words = [word for word in words if word not in LEGAL and word not in TITLES] or tokens
     plain = " ".join(words)
     cell = Cell(TEXT, plain, generation=generation)
     long = words
@@ -203,9 +214,18 @@ def _read_words(text: str, style: Style) -> Cell:
             long = [word for word in words if word not in cell.initials]
     if _has_digit(plain):
         cell.marks = [word.lstrip("0") or "0" for word in words if _has_digit(word)]
+    elif 1 < len(words) <= MAX_SHORTS:
+        firsts = [word[0] for word in words]
+        cell.shorts = [
+            f"{''.join(sorted(firsts[:at] + firsts[at + 1 :]))} {word}"
+            for at, word in enumerate(words)
+            if len(word) > 1
+        ]
     if len(words) <= MAX_NAME:
         cell.genders = [mark for word in words for mark in GENDERS.get(word, ())]
     in_order = " ".join(sorted(words))
+    if len(words) > 1:
+        cell.in_order = in_order
     closed = _space("", f"{plain} {tokens[-1]}" if generation else plain)
     cell.keys = (" ".join(tokens), in_order, " ".join(sorted(long)) if long is not words else in_order, closed)
     return cell

@@ -81,6 +81,8 @@ def _compare(of: _Pairs) -> Levels:
     one, other = of.left.kinds[of.a], of.right.kinds[of.b]
     missing = (one == EMPTY) | (other == EMPTY)
     equal = of.both(_VALUE) | (of.both(_TOKENS) & ~((one == NUMBER) & (other == NUMBER)))
+    # An extension may stand without its x.
+    equal |= of.both(_OTHER) & ((one == PHONE) | (other == PHONE))
     levels[equal] = EQUAL
     levels[missing] = MISSING
     rest = ~equal & ~missing
@@ -195,8 +197,17 @@ def _compare_codes(of: _Pairs) -> Levels:
 
 def _compare_texts(of: _Pairs) -> Levels:
     near = of.likeness()
+    # Words in another order: where both sides have several.
+    (first, last), (other_first, other_last) = (
+        (starts[at], starts[at + 1]) for starts, at in ((of.left.in_order[1], of.a), (of.right.in_order[1], of.b))
+    )
+    again = (near < NEAR_TEXT) & (last > first) & (other_last > other_first)
+    turned = text_likeness(of.left.in_order, of.right.in_order, of.a[again], of.b[again])
+    near[again] = np.maximum(near[again], turned)
     levels = np.full(len(of.a), DIFFERENT, np.uint8)
     levels[near >= ALIKE_TEXT] = ALIKE
+    initials = (levels == DIFFERENT) & ((of.left.initials[of.a, -1] != 0) | (of.right.initials[of.b, -1] != 0))
+    levels[initials] = _compare_initials(of.select(initials))
     cut = of.left.cut[of.a] | of.right.cut[of.b]
     levels[(near >= NEAR_TEXT) & ~cut | of.both(_SORTED)] = NEARLY
     alike = levels >= ALIKE
@@ -204,6 +215,13 @@ def _compare_texts(of: _Pairs) -> Levels:
     # Red Bull and Redbull, 14 A and 14A.
     levels[of.both(_OTHER)] = NEARLY
     return levels
+
+
+def _compare_initials(of: _Pairs) -> Levels:
+    """Return ALIKE for A. Robinson and Ashleigh Robinson, else DIFFERENT."""
+    one, other = of.left.shorts[of.a], of.right.shorts[of.b]
+    same = ((one[:, :, None] == other[:, None, :]) & (one != 0)[:, :, None]).any(axis=(1, 2))
+    return np.where(same, ALIKE, DIFFERENT).astype(np.uint8)
 
 
 def _contradict(of: _Pairs, levels: Levels) -> Levels:

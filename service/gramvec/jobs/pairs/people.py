@@ -13,6 +13,14 @@ GENERATIONS = {
     "iii": 3, "3rd": 3, "iv": 4, "4th": 4, "vi": 6, "vii": 7, "viii": 8,
 }  # fmt: skip
 SAME_GENERATIONS = {"senior": "sr", "snr": "sr", "junior": "jr", "jnr": "jr"}
+# Titles and forms of address, which a name has or not.
+_TITLES = """
+dr mr mrs ms miss mx prof professor sir dame lady lord rev esq phd md mba dds dvm cpa hon herr frau fr dipl ing mag
+mme mlle monsieur madame mademoiselle maitre me sr sra srta senor senora senorita don dona doctor doctora sig sigra
+dott dottssa dra avv arch dhr mevr mw drs ir hr fru froken pan pani mgr bc mudr judr phdr rndr csc docent inz lic
+dna ks ph
+"""
+TITLES = frozenset(_TITLES.split())
 # Stems of first names that are of a man with one ending and of a woman with the other.
 _STEMS = {
     ("o", "a"): """

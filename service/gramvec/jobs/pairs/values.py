@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.jobs.pairs.cells import CODE, DATE, EMPTY, MAX_CELL, NUMBER, PHONE, Cell, make_code, read_cell
+from gramvec.jobs.pairs.cells import CODE, DATE, EMPTY, MAX_CELL, MAX_SHORTS, NUMBER, PHONE, Cell, make_code, read_cell
 from gramvec.jobs.pairs.empties import find_empty
 from gramvec.jobs.pairs.jaro import pack_texts
 from gramvec.jobs.pairs.tokens import fold_text
@@ -37,8 +37,8 @@ class ColumnValues(NamedTuple):
         kinds: uint8[v], EMPTY, NUMBER, DATE, PHONE, EMAIL, CODE or TEXT.
         texts: uint32 and int32[v + 1]: code points of texts as letters are compared, and where each begins.
         keys: uint64[v, 5], hashes of the folded value, of its tokens, of its words in order of letters, of those
-            without single letters, and of what else it is known by: of an e-mail the domain, of words and codes
-            their letters and digits; 0 for none.
+            without single letters, and of what else it is known by: of an e-mail the domain, of a phone all
+            digits, of words and codes their letters and digits; 0 for none.
         numbers: float64[v], in the smallest unit of its kind; NaN for none.
         written: float64[v], the numbers without units.
         steps: float64[v], what the last written decimal place is worth.
@@ -52,6 +52,8 @@ class ColumnValues(NamedTuple):
         initials: uint64[v, 6], hashes of single letters inside of texts, in the same way.
         genders: uint64[v, 4], hashes of first names that have another gender's form, which differs in the last bit.
         cut: bool[v], whether a text is longer than what is compared.
+        shorts: uint64[v, 4], hashes of each word of a name with the first letters of the others.
+        in_order: as `texts`, with the words in order of letters; empty for one word.
     """
 
     of_row: Int32s
@@ -71,6 +73,8 @@ class ColumnValues(NamedTuple):
     initials: UInt64s
     genders: UInt64s
     cut: Bools
+    shorts: UInt64s
+    in_order: tuple[NDArray[np.uint32], Int32s]
 
 
 def read_column(texts: Sequence[str]) -> ColumnValues:
@@ -162,6 +166,8 @@ def _pack(of_row: Int32s, values: Sequence[str], cells: Sequence[Cell]) -> Colum
         _pack_marks([cell.initials for cell in cells]),
         _pack_genders([cell.genders for cell in cells]),
         np.array([len(cell.text) > MAX_CELL for cell in cells], np.bool_),
+        _pack_marks([cell.shorts for cell in cells], MAX_SHORTS),
+        pack_texts([cell.in_order for cell in cells]),
     )
 
 
@@ -170,15 +176,15 @@ def _hash(text: str) -> int:
     return hash(text) & 0xFFFFFFFFFFFFFFFF | 1 if text else 0
 
 
-def _pack_marks(marks: Sequence[Sequence[str]]) -> UInt64s:
-    packed = np.zeros((len(marks), MAX_MARKS), np.uint64)
+def _pack_marks(marks: Sequence[Sequence[str]], width: int = MAX_MARKS) -> UInt64s:
+    packed = np.zeros((len(marks), width), np.uint64)
     for at, some in enumerate(marks):
         if some:
             different = {_hash(mark) for mark in some}
-            if len(different) > MAX_MARKS:
+            if len(different) > width:
                 packed[at] = np.uint64(2**64 - 1)
             else:
-                packed[at, MAX_MARKS - len(different) :] = sorted(different)
+                packed[at, width - len(different) :] = sorted(different)
     return packed
 
 
