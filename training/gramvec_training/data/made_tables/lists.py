@@ -1,0 +1,117 @@
+"""Lists in order: rows that are all different, with no copies or few, and their halves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+from gramvec_training.data.made_tables import slips
+from gramvec_training.data.made_tables.records import (
+    MadeTable,
+    draw_rows,
+    fold,
+    key_of,
+    pairs_within,
+)
+
+# Parts of the rows that get misspelt copies; how many copies.
+SHARES = (0.0, 0.0, 0.01, 0.1, 0.1)
+SPELLINGS = (1, 1, 1, 1, 2, 4, 9, 19)
+# Of the cells of a copy beside its name, those that are lost.
+LOST = 0.2
+
+
+class ListSource(NamedTuple):
+    """Rows that are all different.
+
+    Attributes:
+        name: of the list.
+        family: what it is left out with.
+        columns: the name of a thing first; the same number of values in each.
+    """
+
+    name: str
+    family: str
+    columns: dict[str, list[str]]
+
+
+def make_list_tables(
+    source: ListSource, drawn: Random, scale: float, *, lists: int = 2, halves: int = 1
+) -> Iterator[MadeTable]:
+    """Yield lists with copies and halves of a source, each with some of its rows and columns."""
+    for number in range(lists):
+        columns = _draw_part(source, drawn, scale)
+        yield _add_copies(f"{source.name}-list-{number}", source.family, columns, drawn)
+    for number in range(halves):
+        columns = _draw_part(source, drawn, 2 * scale)
+        yield _halve(f"{source.name}-halves-{number}", source.family, columns, drawn)
+
+
+def _draw_part(source: ListSource, drawn: Random, scale: float) -> dict[str, list[str]]:
+    names = list(source.columns)
+    shown = [names[0], *drawn.sample(names[1:], drawn.randint(0, min(5, len(names) - 1)))]
+    rows = list(zip(*(source.columns[name] for name in shown), strict=True))
+    wanted = draw_rows(drawn, scale)
+    if len(rows) > wanted:
+        if drawn.random() < 0.5:
+            # Neighbors of a source that is sorted: much is alike.
+            start = drawn.randrange(len(rows) - wanted)
+            rows = rows[start : start + wanted]
+        else:
+            rows = drawn.sample(rows, wanted)
+    different = {key_of(row): row for row in rows if fold(row[0])}
+    rows = list(different.values())
+    return {name: [row[at] for row in rows] for at, name in enumerate(shown)}
+
+
+def misspell_row(row: list[str], drawn: Random) -> list[str]:
+    """Return a copy of a row: a slip in the longest word of its first cell, other order or case, cells lost."""
+    name = row[0]
+    if drawn.random() < 0.8:
+        name = slips.slip_longest(name, drawn)
+    if drawn.random() < 0.1:
+        name = slips.slip(name, drawn)
+    if drawn.random() < 0.15:
+        name = slips.move_word(name, drawn)
+    if drawn.random() < 0.15:
+        name = slips.change_case(name, drawn)
+    if drawn.random() < 0.08:
+        name = slips.change_marks(name, drawn)
+    if drawn.random() < 0.05:
+        name = slips.split_or_join(name, drawn)
+    if fold(name) == fold(row[0]) and drawn.random() < 0.8:
+        name = slips.slip(name, drawn)
+    return [name, *("" if drawn.random() < LOST else cell for cell in row[1:])]
+
+
+def _add_copies(name: str, family: str, columns: dict[str, list[str]], drawn: Random) -> MadeTable:
+    share, most = drawn.choice(SHARES), drawn.choice(SPELLINGS)
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    known = [(which, row) for which, row in enumerate(rows)]
+    for which in drawn.sample(range(len(rows)), round(share * len(rows))):
+        known += [(which, misspell_row(rows[which], drawn)) for _ in range(drawn.randint(1, most))]
+    drawn.shuffle(known)
+    owner = {key_of(row): which for which, row in enumerate(rows)}
+    known = [(which, row) for which, row in known if owner.setdefault(key_of(row), which) == which]
+    made = {header: [row[at] for _, row in known] for at, header in enumerate(columns)}
+    return MadeTable(name, family, "ordered list", made, None, pairs_within([which for which, _ in known]))
+
+
+def _halve(name: str, family: str, columns: dict[str, list[str]], drawn: Random) -> MadeTable:
+    """Return two halves of a list; in some a twentieth of the rows has a misspelt copy in the other half."""
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    if drawn.random() < 0.7:
+        drawn.shuffle(rows)
+    half = len(rows) // 2
+    left, right = [rows[:half], rows[half:]] if drawn.random() < 0.5 else [rows[::2], rows[1::2]]
+    share = drawn.choice((0.0, 0.0, 0.02, 0.1))
+    owner = {key_of(row): -1 for row in rows}
+    pairs = []
+    for place in drawn.sample(range(len(left)), round(share * len(left))):
+        copy = misspell_row(left[place], drawn)
+        if owner.setdefault(key_of(copy), place) == place:
+            pairs.append((place, len(right)))
+            right.append(copy)
+    tables = [{header: [row[at] for row in side] for at, header in enumerate(columns)} for side in (left, right)]
+    return MadeTable(name, family, "halves", tables[0], tables[1], sorted(pairs))

