@@ -7,14 +7,23 @@ from random import Random
 
 from gramvec_training.data.made_tables.companies import COMPANIES
 from gramvec_training.data.made_tables.lists import make_list_tables
+from gramvec_training.data.made_tables.medicines import MEDICINES
+from gramvec_training.data.made_tables.parts import PARTS
 from gramvec_training.data.made_tables.people import PEOPLE
 from gramvec_training.data.made_tables.places import read_place_lists
 from gramvec_training.data.made_tables.records import Family, MadeTable, make_one_table, make_two_tables
+from gramvec_training.data.made_tables.transfers import TRANSFERS
 
 __all__ = ["MadeTable", "make_tables"]
 
 # A family, and how many pairs of tables and single tables are made of it.
-FAMILIES: tuple[tuple[Family, int, int], ...] = ((PEOPLE, 12, 10), (COMPANIES, 8, 7))
+FAMILIES: tuple[tuple[Family, int, int], ...] = (
+    (PEOPLE, 12, 10),
+    (COMPANIES, 8, 7),
+    (MEDICINES, 4, 4),
+    (PARTS, 5, 4),
+    (TRANSFERS, 5, 2),
+)
 
 
 def make_tables(seed: int = 0, *, scale: float = 1.0) -> Iterator[MadeTable]:

@@ -5,113 +5,16 @@ from __future__ import annotations
 from random import Random
 
 from gramvec_training.data.made_tables import slips, words, writing
+from gramvec_training.data.made_tables.lexicon import LEXICON
 from gramvec_training.data.made_tables.records import Column, Family, Thing
 from gramvec_training.data.made_tables.styles import Style
 from gramvec_training.data.made_tables.words import Locale
 
-# Forms of a country: each a line of ways to write one form; "^" stands in front of the name, "~" without a space.
-_FORMS = {
-    "DE": ("GmbH", "GmbH & Co. KG|GmbH & Co KG|GmbH+Co.KG", "AG|Aktiengesellschaft", "e.K.|eK", "OHG", "KG",
-           "UG|UG (haftungsbeschränkt)"),
-    "US": ("Inc.|Inc|Incorporated|, Inc.", "LLC|L.L.C.", "Corp.|Corporation|Corp", "Co.|Company", "LLP|L.L.P.",
-           "Ltd.|Limited"),
-    "GB": ("Ltd|Limited|Ltd.", "PLC|plc|P.L.C.", "LLP", "& Sons Ltd|and Sons Limited", "Group|Grp"),
-    "FR": ("SARL|S.A.R.L.|^SARL", "SAS|S.A.S.", "SA|S.A.", "^Ets|^Établissements", "et Fils|& Fils"),
-    "ES": ("S.L.|SL|S. L.|Sociedad Limitada", "S.A.|SA", "S.Coop.", "e Hijos S.L.|e Hijos SL"),
-    "IT": ("S.r.l.|SRL|Srl|s.r.l.", "S.p.A.|SpA|SPA", "S.n.c.|snc", "di {last}|", "& C. S.a.s.|& C. sas"),
-    "PL": ("Sp. z o.o.|sp. z o.o.|Spółka z o.o.", "S.A.|SA", "^P.P.H.U.|^PPHU", "s.c.|S.C.", "^F.H.U.|^FHU"),
-    "RO": ("^S.C. S.R.L.|SRL|S.R.L.|^SC SRL", "^S.C. S.A.|S.A."),
-    "RU": ("^ООО|^Общество с ограниченной ответственностью|ООО", "^АО|^Акционерное общество", "^ИП", "^ЗАО"),
-    "UA": ("^ТОВ|^Товариство з обмеженою відповідальністю", "^ПП", "^АТ"),
-    "BG": ("ООД|OOD", "ЕООД|EOOD", "АД|AD"),
-    "CZ": ("s.r.o.|s. r. o.|spol. s r.o.", "a.s.|a. s.", "v.o.s."),
-    "SK": ("s.r.o.|s. r. o.|spol. s r.o.", "a.s."),
-    "NL": ("B.V.|BV", "N.V.|NV", "V.O.F.|VOF", "& Zn.|en Zonen"),
-    "TR": ("A.Ş.|AŞ|Anonim Şirketi", "Ltd. Şti.|Ltd Şti|Limited Şirketi", "San. ve Tic. A.Ş.|Sanayi ve Ticaret A.Ş."),
-    "JP": ("~株式会社|^~株式会社|~(株)|^~㈱", "^~有限会社|~有限会社|~(有)", "^~合同会社"),
-    "CN": ("~有限公司|~有限责任公司", "~股份有限公司", "~集团"),
-    "TW": ("~有限公司", "~股份有限公司", "~企業社"),
-    "KR": ("^~주식회사|^~(주)|~(주)|^㈜", "^~유한회사"),
-    "SE": ("AB|Aktiebolag", "HB", "& Söner AB"),
-    "NO": ("AS|A/S", "ASA", "ANS"),
-    "DK": ("A/S|AS", "ApS|APS", "& Søn ApS|& Søn A/S"),
-    "FI": ("Oy|OY", "Oyj", "Ky", "Oy Ab"),
-    "HU": ("Kft.|Kft|Korlátolt Felelősségű Társaság", "Zrt.|Zrt", "Bt."),
-    "BR": ("Ltda.|LTDA|Limitada", "S.A.|S/A", "ME", "EIRELI"),
-    "PT": ("Lda.|Lda|Limitada", "S.A.|SA", "Unipessoal Lda."),
-    "MX": ("S.A. de C.V.|SA de CV", "S. de R.L. de C.V.|S de RL de CV"),
-    "GR": ("Α.Ε.|ΑΕ", "Ε.Π.Ε.|ΕΠΕ", "Ο.Ε.|ΟΕ"),
-    "LV": ("^SIA|SIA", "^AS"),
-    "LT": ("^UAB|UAB", "^AB"),
-    "EE": ("OÜ|^OÜ", "AS|^AS"),
-    "ID": ("^PT|^PT. Tbk|PT", "^CV|CV"),
-    "IN": ("Pvt. Ltd.|Private Limited|Pvt Ltd", "Ltd.|Limited", "& Co.|and Company", "Enterprises"),
-    "VN": ("^Công ty TNHH|^CTY TNHH", "^Công ty Cổ phần|^CTCP"),
-    "IL": ("בע\"מ|בעמ", ""),
-    "EG": ("^شركة|^شركة ذ.م.م", "^مؤسسة"),
-    "TH": ("^บริษัท|^บจก.", "^บมจ."),
-}  # fmt: skip
-_TRADES = {
-    "en": "Plumbing Logistics Consulting Software Systems Foods Bakery Dental Motors Electric Roofing Catering Media "
-    "Design Security Transport "
-    "Engineering Pharmacy Textiles Travel Printing Furniture Energy Solutions Holdings Trading Industries "
-    "Partners Marine Optical Steel Farms",
-    "de": "Bau Elektro Sanitär Logistik Software Systeme Maschinenbau Metallbau Holzbau Bäckerei Apotheke Reisen "
-    "Druck Möbel Energie Transporte "
-    "Consulting Immobilien Verlag Technik Spedition Gartenbau Optik Fahrzeugbau Handel Werkzeuge Textil Medien",
-    "fr": "Plomberie Transports Conseil Boulangerie Pharmacie Menuiserie Électricité Imprimerie Immobilier Bâtiment "
-    "Services Distribution "
-    "Informatique Restauration Optique Maçonnerie Voyages Ambulances Peinture Textile",
-    "es": "Transportes Construcciones Consultores Panadería Farmacia Muebles Electricidad Viajes Talleres Servicios "
-    "Alimentación Textil "
-    "Inmobiliaria Instalaciones Suministros Maquinaria Pinturas Conservas Seguros",
-    "it": "Trasporti Costruzioni Consulenza Panificio Farmacia Arredamenti Impianti Viaggi Officina Servizi "
-    "Alimentari Tessile Immobiliare "
-    "Meccanica Edilizia Ceramiche Vini Marmi Assicurazioni",
-    "pl": "Transport Budownictwo Hurtownia Piekarnia Apteka Meble Elektro Usługi Handel Instal Serwis Logistyka "
-    "Drukarnia Metal Tekstyl",
-    "ru": "Строй Транс Торг Сервис Мебель Энерго Пром Агро Авто Тех Металл Нефть Инвест Логистика Фарма Медиа",
-    "ja": "商事 建設 工業 電機 運輸 食品 薬品 印刷 不動産 製作所 物産 水産 紡績 鉄工 化学 システム サービス",
-    "zh": "科技 建筑 贸易 物流 食品 医药 电子 机械 纺织 传媒 网络 能源 房地产 咨询 环保",
-    "ko": "건설 전자 물산 식품 산업 통상 화학 제약 운수 인쇄 시스템",
-    "tr": "İnşaat Nakliyat Gıda Tekstil Makina Turizm Mobilya Elektrik Otomotiv Eczane Danışmanlık",
-}  # fmt: skip
-_SPARE = (
-    "Delta",
-    "Omega",
-    "Nova",
-    "Alpha",
-    "Prima",
-    "Euro",
-    "Inter",
-    "Global",
-    "Star",
-    "Royal",
-    "Central",
-    "Atlas",
-    "Orion",
-    "Titan",
-    "Vita",
-    "Terra",
-    "Aqua",
-    "Solar",
-)
-_ENDINGS = (
-    "tec",
-    "soft",
-    "med",
-    "lab",
-    "net",
-    "plast",
-    "bau",
-    "agro",
-    "trans",
-    "form",
-    "dent",
-    "print",
-    "pack",
-    "film",
-)
+# Forms of a country, each a line of ways to write one; "^" stands in front of the name, "~" without a space.
+_FORMS: dict[str, list[str]] = LEXICON["companies"]["forms"]
+_TRADES: dict[str, str] = LEXICON["companies"]["trades"]
+_SPARE = LEXICON["companies"]["spare"].split()
+_ENDINGS = LEXICON["companies"]["endings"].split()
 _LETTERS = "bcdfgklmnprstvz"
 
 
@@ -267,14 +170,11 @@ _COLUMNS = {
     "site": Column(("website", "domain", "url"), writing.write_email, 0.2),
     "email": Column(("email", "mail"), writing.write_email, 0.2),
     "vat": Column(("vat_id", "tax_number", "register_no"), writing.write_code, 0.3),
-    "trade": Column(("industry", "sector", "branche"), writing.write_plain, 0.1),
+    "trade": Column(("industry", "sector"), writing.write_plain, 0.1),
 }
-_LAYOUTS = (
-    ("company",), ("company",), ("company", "town"),  ("company", "country"), ("company", "trade", "country"),
-    ("company", "address", "town"), ("company", "address", "postcode", "town"), ("company", "postcode", "town",
-    "phone"),
-    ("company", "address", "postcode", "town", "country", "phone", "site", "vat"), ("company", "site"),
-    ("company", "vat", "town"), ("company", "town", "email", "phone"), ("company", "trade", "town", "country"),
-    ("company", "address", "country"),
-)  # fmt: skip
+_LAYOUTS = """
+company; company town; company country; company trade country; company address town; company address postcode
+town; company postcode town phone; company address postcode town country phone site vat; company site; company
+vat town; company town email phone; company trade town country; company address country
+"""
 COMPANIES = Family("companies", _COLUMNS, _LAYOUTS, draw_companies, change_company)

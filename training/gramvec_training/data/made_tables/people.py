@@ -34,7 +34,7 @@ _FEMALE_LAST = (
     ("el", "ος", "ου"), ("el", "ης", "η"), ("lv", "s", "a"),
 )  # fmt: skip
 # A first name that differs from another in the ending of the other gender.
-_ENDINGS = (("o", "a"), ("us", "a"), ("", "a"), ("e", "a"), ("", "ine"), ("й", "я"))
+_ENDINGS = (("o", "a"), ("us", "a"), ("", "a"), ("e", "a"), ("й", "я"))
 EPOCH = date(1930, 1, 1)
 
 
@@ -327,16 +327,12 @@ _COLUMNS = {
     "id": Column(("ssn", "national_id", "insurance_no", "passport"), writing.write_code, 0.2),
     "gender": Column(("sex", "gender"), writing.write_plain, 0.05),
 }
-_LAYOUTS = (
-    ("person",), ("person", "town"), ("person", "born"), ("person", "email"), ("person", "phone"),
-    ("person", "country"), ("last", "first", "gender", "born"), ("person", "gender", "country"),
-    ("person", "address", "town"), ("person", "address", "postcode", "town"), ("person", "born", "town"),
-    ("person", "address", "postcode", "town", "email", "phone"), ("person", "address", "postcode", "town", "phone"),
-    ("first", "last", "born"), ("first", "last", "address"), ("first", "last", "town"),
-    ("first", "last", "address", "postcode", "town", "born"), ("first", "last", "email", "phone"),
-    ("last", "first", "address", "town", "country", "phone", "email"), ("person", "employer", "town"),
-    ("first", "last", "gender", "born", "address", "postcode", "town", "id"), ("person", "email", "employer", "phone"),
-    ("person", "address", "postcode", "town", "country", "email"), ("person", "born", "id"),
-    ("person", "address", "email", "phone"), ("person", "phone", "email", "address", "town"),
-)  # fmt: skip
+_LAYOUTS = """
+person; person town; person born; person email; person phone; person country; last first gender born; person
+gender country; person address town; person address postcode town; person born town; person address postcode
+town email phone; person address postcode town phone; first last born; first last address; first last town;
+first last address postcode town born; first last email phone; last first address town country phone email;
+person employer town; first last gender born address postcode town id; person email employer phone; person
+address postcode town country email; person born id; person address email phone; person phone email address town
+"""
 PEOPLE = Family("people", _COLUMNS, _LAYOUTS, draw_people, change_person)

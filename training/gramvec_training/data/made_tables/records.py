@@ -58,7 +58,7 @@ class Family(NamedTuple):
     Attributes:
         name: what its tables are left out by.
         columns: those that its things have.
-        layouts: the columns that a table shows: one of these.
+        layouts: the columns that a table shows: one of these, which semicolons part.
         draw: returns things of a number, and the part of them that are kin of another (household, branch, size).
         change: returns a thing as it is at another time: moved, married, renamed.
         kinds: of tables: (two tables, one table).
@@ -66,7 +66,7 @@ class Family(NamedTuple):
 
     name: str
     columns: dict[str, Column]
-    layouts: Sequence[tuple[str, ...]]
+    layouts: str
     draw: Callable[[Random, int, float], list[Thing]]
     change: Callable[[Thing, Random, float], Thing]
     kinds: tuple[str, str] = ("register", "one register")
@@ -174,7 +174,7 @@ def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[
 
 
 def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
-    layout = drawn.choice(family.layouts)
+    layout = tuple(drawn.choice(family.layouts.split(";")).split())
     styles = draw_style(drawn), draw_style(drawn)
     joined = None
     if len(layout) > 2 and drawn.random() < 0.12:

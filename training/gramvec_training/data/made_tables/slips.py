@@ -80,6 +80,7 @@ _GREEK = dict(
 _GREEK_PAIRS = {"ου": "ou", "αυ": "av", "ευ": "ev", "μπ": "b", "ντ": "nt", "γγ": "ng", "γκ": "gk", "τσ": "ts"}
 
 
+_DIGIT = re.compile(r"\d")
 _OTHER_ALPHABET = re.compile(r"[Ͱ-ӿ가-힣]")
 
 
@@ -207,7 +208,8 @@ def is_cased(text: str) -> bool:
 def slip(text: str, drawn: Random) -> str:
     """Return a text with one slip in one of its longer words."""
     words = text.split(" ")
-    places = [at for at, word in enumerate(words) if len(word) >= 3] or [at for at, word in enumerate(words) if word]
+    # A digit that is another makes another thing.
+    places = [at for at, word in enumerate(words) if len(word) >= 3 and not _DIGIT.search(word)]
     if not places:
         return text
     weights = [len(words[at]) for at in places]
@@ -219,14 +221,14 @@ def slip(text: str, drawn: Random) -> str:
 def slip_longest(text: str, drawn: Random) -> str:
     """Return a text with one slip in its longest word."""
     words = text.split(" ")
-    at = max(range(len(words)), key=lambda place: len(words[place]))
+    at = max(range(len(words)), key=lambda place: 0 if _DIGIT.search(words[place]) else len(words[place]))
     words[at] = slip_word(words[at], drawn)
     return " ".join(words)
 
 
 def slip_word(word: str, drawn: Random) -> str:
     """Return a word with a letter swapped, lost, doubled, another, one more, or what sounds alike."""
-    if len(word) < 2 or not any(letter.isalpha() for letter in word):
+    if len(word) < 2 or _DIGIT.search(word) or not any(letter.isalpha() for letter in word):
         return word
     for _ in range(4):
         made = drawn.choice(_SLIPS)(word, drawn)
@@ -316,7 +318,7 @@ def lose_word(text: str, drawn: Random) -> str:
     words = text.split(" ")
     if len(words) < 3:
         return text
-    short = [at for at, word in enumerate(words) if len(word) <= 3]
+    short = [at for at, word in enumerate(words) if len(word) <= 3 and not _DIGIT.search(word)]
     del words[drawn.choice(short) if short else len(words) - 1]
     return " ".join(words)
 

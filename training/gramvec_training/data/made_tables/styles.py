@@ -44,6 +44,7 @@ class Style(NamedTuple):
         space: whether a unit stands apart from its number.
         missing: what stands in an empty cell.
         limit: letters that a cell holds, or 0.
+        habit: a number; which of several ways, and which order of parts, the table has.
     """
 
     case: str
@@ -58,9 +59,10 @@ class Style(NamedTuple):
     space: bool
     missing: str
     limit: int
+    habit: int
 
 
-PLAIN = Style("", False, False, DATES[0], PHONES[0], NAME_ORDERS[0], False, False, 0.0, False, "", 0)
+PLAIN = Style("", False, False, DATES[0], PHONES[0], NAME_ORDERS[0], False, False, 0.0, False, "", 0, 0)
 
 
 def draw_style(drawn: Random) -> Style:
@@ -77,7 +79,8 @@ def draw_style(drawn: Random) -> Style:
         short=drawn.choice((0.0, 0.0, 0.3, 0.9)),
         space=drawn.random() < 0.6,
         missing="" if drawn.random() < 0.6 else drawn.choice(MISSING),
-        limit=drawn.choice((0, 0, 0, 0, 0, 0, 0, 24, 32, 40)),
+        limit=drawn.choice((24, 32, 40)) if drawn.random() < 0.12 else 0,
+        habit=drawn.randrange(1, 1 << 20),
     )
 
 

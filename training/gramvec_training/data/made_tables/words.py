@@ -7,6 +7,8 @@ from importlib import import_module
 from random import Random
 from typing import Any, NamedTuple
 
+from gramvec_training.data.made_tables.lexicon import LEXICON
+
 # Faker's locales that have names of their own, and the country of each.
 LOCALES = {
     "cs_CZ": "CZ", "da_DK": "DK", "de_DE": "DE", "de_AT": "AT", "de_CH": "CH", "el_GR": "GR", "en_GB": "GB",
@@ -22,26 +24,8 @@ LOCALES = {
 COMMON = ("en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "nl_NL", "pt_BR", "ru_RU", "cs_CZ", "tr_TR")
 # Those whose towns and streets Faker makes by English rules.
 _ENGLISH_STREETS = frozenset(("tr_TR", "ar_AA", "bg_BG", "lt_LT", "lv_LV", "et_EE", "yo_NG", "ta_IN", "fa_IR", "bn_BD"))
-# Faker has few first names there: starts and ends of those of men, the same of women.
-GIVEN = {
-    "ja_JP": (
-        "健 大 翔 和 雅 拓 直 俊 祐 浩 康 達 隆 誠",
-        "太 介 也 人 樹 一 郎 平 志 夫 之",
-        "子 美 香 奈 恵 代 江 紀 穂",
-    ),
-    "zh_CN": (
-        "伟 建 志 文 国 海 晓 俊 小 玉 春 明 雪 秀 永",
-        "军 强 华 平 明 杰 东 龙 波",
-        "芳 敏 丽 红 梅 英 燕 玲 霞",
-    ),
-    "zh_TW": ("志 家 俊 建 淑 美 雅 怡 文 冠 宗 佳 惠", "豪 宏 偉 宇 翰 廷 銘", "芬 玲 惠 君 婷 萍 華 雯"),
-    "ko_KR": ("민 서 지 현 수 영 준 하 윤 은 경 진 우 재 성", "호 준 수 민 우 석 철 훈", "희 영 은 혜 숙 연 미 정"),
-    "vi_VN": (
-        "An Anh Bảo Cẩm Đức Gia Hải Hoàng Hồng Khánh Kim Lan Minh Mỹ Ngọc Như Phương Quang Quốc Thanh Thị Thu Văn Xuân",
-        "Bình Cường Dũng Duy Hải Hiếu Hùng Khoa Long Nam Phong Quân Sơn Thắng Trung Tú Việt",
-        "Anh Chi Dung Giang Hà Hằng Hoa Hương Linh Mai Nga Nhung Thảo Thủy Trang Uyên Vy Yến",
-    ),
-}  # fmt: skip
+# Faker has few first names there: starts, ends of those of men, ends of those of women.
+GIVEN: dict[str, list[str]] = LEXICON["people"]["given"]
 _CALLING = {
     "CZ": "420", "DK": "45", "DE": "49", "AT": "43", "CH": "41", "GR": "30", "GB": "44", "US": "1", "IN": "91",
     "AU": "61", "ES": "34", "MX": "52", "FI": "358", "FR": "33", "CA": "1", "HR": "385", "HU": "36", "IT": "39",
@@ -50,51 +34,6 @@ _CALLING = {
     "VN": "84", "ID": "62", "TH": "66", "BG": "359", "IL": "972", "GE": "995", "AM": "374", "BD": "880", "LT": "370",
     "LV": "371", "EE": "372", "NG": "234",
 }  # fmt: skip
-SHORT_NAMES = """
-Robert Bob Rob Bobby; William Bill Will Billy; Richard Dick Rick Rich; James Jim Jimmy Jamie; John Jack Johnny;
-Michael Mike Mick; Margaret Maggie Peggy Meg; Elizabeth Liz Beth Betty Lizzie; Katherine Kate Kathy Katie; Edward Ed Ted
-Eddie; Thomas Tom Tommy; Charles Charlie Chuck; Joseph Joe Joey; Patricia Pat Patty Tricia; Jennifer Jen Jenny; Susan
-Sue
-Susie; Deborah Deb Debbie; Barbara Barb Babs; Christopher Chris Kit; Christine Chris Tina; Daniel Dan Danny; Matthew
-Matt; Anthony Tony; Steven Steve; Andrew Andy Drew; Joshua Josh; Kenneth Ken Kenny; Timothy Tim; Ronald Ron Ronnie;
-Jeffrey Jeff; Nicholas Nick; Jonathan Jon; Samuel Sam; Benjamin Ben; Gregory Greg; Alexander Alex Sandy Alec; Rebecca
-Becky; Victoria Vicky Tori; Theresa Terry Tess; Abigail Abby; Jacqueline Jackie; Frederick Fred; Lawrence Larry; Raymond
-Ray; Gerald Gerry Jerry; Walter Walt; Harold Harry; Henry Harry Hank; Albert Al Bert; Donald Don; Douglas Doug; Dorothy
-Dot Dottie; Pamela Pam; Cynthia Cindy; Sandra Sandy; Kimberly Kim; Amanda Mandy; Melissa Mel; Stephanie Steph; Philip
-Phil;
-Hans-Peter HP; Johannes Hannes Hans; Friedrich Fritz; Wilhelm Willi; Heinrich Heinz Heiner; Katharina Kathi Käthe;
-Elisabeth
-Lisa Else Sissi; Margarete Grete Gretel; Josef Sepp Jupp; Maximilian Max; Sebastian Basti; Ulrich Uli; Wolfgang Wolf;
-Alexandra Alex Sandra; Christina Tina; Christian Chris; Bernhard Bernd; Gerhard Gerd; Johanna Hanna; Magdalena Leni;
-Georg
-Schorsch; Ludwig Lutz; Manfred Manni; Andreas Andi; Stefan Steffen; José Pepe; Francisco Paco Pancho Curro; Ignacio
-Nacho;
-Manuel Manolo; Dolores Lola; Concepción Concha Conchita; Rosario Charo; Jesús Chus; Guadalupe Lupe; Enrique Quique;
-Alberto
-Berto; Antonio Toño Toni; Fernando Nando; Guillermo Memo; Isabel Isa Chabela; Josefa Pepa; Mercedes Merche; Pilar Pili;
-Giuseppe Peppe Beppe Pino; Giovanni Gianni Nino; Francesco Franco Cecco; Francesca Franca; Salvatore Totò Turi; Luigi
-Gigi;
-Vincenzo Enzo; Domenico Mimmo; Domenica Mimma; Alessandro Sandro Ale; Alessandra Sandra; Antonino Nino; Raffaele Lello;
-Michele Lele; Filippo Pippo; Aleksandra Ola; Katarzyna Kasia; Małgorzata Gosia Małgosia; Agnieszka Aga; Anna Ania;
-Barbara
-Basia; Joanna Asia; Zofia Zosia; Krzysztof Krzysiek; Stanisław Staszek; Tadeusz Tadek; Wojciech Wojtek; Jan Janek; Piotr
-Piotrek; Paweł Pawełek; Tomasz Tomek; Andrzej Jędrek; Grzegorz Grzesiek; Zbigniew Zbyszek; Maciej Maciek; Elżbieta Ela;
-Magdalena Magda; Александр Саша Шура; Александра Саша; Алексей Лёша Алёша; Анастасия Настя; Владимир Вова Володя;
-Дмитрий
-Дима Митя; Евгений Женя; Екатерина Катя; Иван Ваня; Мария Маша; Михаил Миша; Наталья Наташа; Николай Коля; Ольга Оля;
-Павел Паша; Сергей Серёжа; Татьяна Таня; Юлия Юля; Виктор Витя; Константин Костя; František Franta; Josef Pepa; Jan
-Honza;
-Jiří Jirka; Václav Vašek; Ladislav Láďa; Alžběta Běta; Kateřina Katka; Johannes Jan; Hendrik Henk; Cornelis Kees;
-Wilhelmus
-Wim; Petronella Nel; Jacobus Koos; Antonius Ton; Elisabeth Bep; Margaretha Greet; Κωνσταντίνος Κώστας; Γεώργιος Γιώργος;
-Δημήτριος Δημήτρης; Ιωάννης Γιάννης; Νικόλαος Νίκος; Παναγιώτης Πάνος; Βασίλειος Βασίλης; Αικατερίνη Κατερίνα; Ελένη
-Λένα;
-Jean-Pierre JP; Jacques Jacquot; Élisabeth Babette; Catherine Cathy; Dominique Domi; Frédéric Fred; Philippe Phil;
-Gilbert
-Gil; Véronique Véro; João Joãozinho; Francisco Chico; José Zé; Luiz Lula; Sebastião Tião; Raimundo Mundinho; Mehmet
-Memo;
-Mustafa Mıstık; Fatma Fatoş; Ibrahim İbo; László Laci; József Jóska; István Pista; Erzsébet Bözsi; Katalin Kati
-"""
 
 
 class Locale(NamedTuple):
@@ -135,7 +74,7 @@ def locale_of(code: str) -> Locale:
 def short_names() -> dict[str, tuple[str, ...]]:
     """Return the short forms of first names."""
     known: dict[str, tuple[str, ...]] = {}
-    for row in SHORT_NAMES.split(";"):
+    for row in LEXICON["people"]["short_names"].split(";"):
         name, *short = row.split()
         known[name] = (*known.get(name, ()), *short)
     return known

@@ -10,40 +10,12 @@ from random import Random
 from typing import Any
 
 from gramvec_training.data.made_tables import slips
+from gramvec_training.data.made_tables.lexicon import LEXICON
 from gramvec_training.data.made_tables.styles import DATES, PHONES, Style
 
 Write = Callable[[Any, Style, Random, float], str]
-_ABBREVIATIONS = """
-street=St; street=St.; avenue=Ave; avenue=Ave.; road=Rd; boulevard=Blvd; lane=Ln; drive=Dr; court=Ct; place=Pl;
-square=Sq;
-mount=Mt; saint=St; north=N; south=S; east=E; west=W; suite=Ste; apartment=Apt; floor=Fl; highway=Hwy; parkway=Pkwy;
-mountain=Mtn;
-center=Ctr; centre=Ctr; straße=str.; strasse=str.; platz=pl.; avenida=Avda.; avenida=Av.; calle=C/; calle=C.;
-plaza=Pza.; paseo=P.º;
-carretera=Ctra.; rue=R.; boulevard=Bd; avenue=Av.; place=Pl.; viale=V.le; via=V.; piazza=P.za; corso=C.so; rua=R.;
-praça=Pç.;
-travessa=Tv.; ulica=ul.; aleja=al.; улица=ул.; проспект=пр.; площадь=пл.; caddesi=Cad.; sokak=Sk.; bulvarı=Blv.;
-utca=u.; tér=t.;
-university=Univ.; university=Univ; institute=Inst.; department=Dept.; hospital=Hosp.; international=Intl;
-international=Int'l;
-national=Natl; association=Assoc.; company=Co.; corporation=Corp.; corporation=Corp; limited=Ltd; limited=Ltd.;
-incorporated=Inc.;
-brothers=Bros.; manufacturing=Mfg.; services=Svcs; technologies=Tech; management=Mgmt; medical=Med.; general=Gen.;
-journal=J.;
-transactions=Trans.; proceedings=Proc.; conference=Conf.; advances=Adv.; review=Rev.; letters=Lett.; science=Sci.;
-research=Res.;
-gesellschaft=Ges.; krankenhaus=KH; klinikum=Klin.; stainless=ss; steel=stl; hexagon=hex; assembly=assy; bearing=brg;
-bracket=brkt;
-cylinder=cyl; galvanized=galv; galvanised=galv; zinc=zn; plated=pl; socket=skt; washer=wshr; screw=scr;
-connector=conn; resistor=res;
-capacitor=cap; tablets=tabs; tablets=tab; capsules=caps; solution=soln; injection=inj; suspension=susp; ointment=oint;
-black=blk;
-white=wht; silver=slv; wireless=wless; with=w/; without=w/o; and=&; edition=ed.; volume=vol.; number=no.; part=pt.;
-invoice=inv.;
-rechnung=Rg.; rechnung=RE; miete=Mt.; payment=pmt; account=acct; reference=ref.; hotel=Htl; restaurant=Rest.; doctor=Dr.
-"""
 _SHORT: dict[str, list[str]] = {}
-for _row in _ABBREVIATIONS.split(";"):
+for _row in LEXICON["writing"]["short"]:
     if "=" in _row:
         _long, _short = _row.split("=")
         _SHORT.setdefault(_long.strip(), []).append(_short.strip())
@@ -89,6 +61,18 @@ def write_text(value: Any, style: Style, drawn: Random, noise: float) -> str:
         if drawn.random() < chance * noise:
             text = way(text, drawn)
     text = dress(text, style, drawn)
+    return slips.change_case(text, drawn) if drawn.random() < 0.06 * noise else text
+
+
+def write_identity(text: str, style: Style, drawn: Random, noise: float) -> str:
+    """Return a text of which every word may tell it from others: slips and other marks, nothing cut or lost."""
+    text = shorten(text, style.short, drawn)
+    for chance, way in (
+        (0.2, slips.slip), (0.05, slips.split_or_join), (0.06, slips.change_marks), (0.05, _shorten_all),
+    ):  # fmt: skip
+        if drawn.random() < chance * noise:
+            text = way(text, drawn)
+    text = dress(text, style._replace(limit=0), drawn)
     return slips.change_case(text, drawn) if drawn.random() < 0.06 * noise else text
 
 
