@@ -8,10 +8,14 @@ from random import Random
 from gramvec_training.data.made_tables.companies import COMPANIES
 from gramvec_training.data.made_tables.lists import make_list_tables
 from gramvec_training.data.made_tables.medicines import MEDICINES
+from gramvec_training.data.made_tables.orders import ORDERS
 from gramvec_training.data.made_tables.parts import PARTS
 from gramvec_training.data.made_tables.people import PEOPLE
 from gramvec_training.data.made_tables.places import read_place_lists
+from gramvec_training.data.made_tables.products import PRODUCTS, SOFTWARE
 from gramvec_training.data.made_tables.records import Family, MadeTable, make_one_table, make_two_tables
+from gramvec_training.data.made_tables.restaurants import RESTAURANTS
+from gramvec_training.data.made_tables.sites import SITES
 from gramvec_training.data.made_tables.transfers import TRANSFERS
 
 __all__ = ["MadeTable", "make_tables"]
@@ -23,6 +27,11 @@ FAMILIES: tuple[tuple[Family, int, int], ...] = (
     (MEDICINES, 4, 4),
     (PARTS, 5, 4),
     (TRANSFERS, 5, 2),
+    (SITES, 6, 5),
+    (RESTAURANTS, 4, 2),
+    (ORDERS, 3, 2),
+    (PRODUCTS, 9, 3),
+    (SOFTWARE, 3, 1),
 )
 
 

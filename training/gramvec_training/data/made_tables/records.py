@@ -62,6 +62,7 @@ class Family(NamedTuple):
         draw: returns things of a number, and the part of them that are kin of another (household, branch, size).
         change: returns a thing as it is at another time: moved, married, renamed.
         kinds: of tables: (two tables, one table).
+        most: records of a thing in each of two tables.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Family(NamedTuple):
     draw: Callable[[Random, int, float], list[Thing]]
     change: Callable[[Thing, Random, float], Thing]
     kinds: tuple[str, str] = ("register", "one register")
+    most: int = 1
 
 
 class Plan(NamedTuple):
@@ -112,7 +114,9 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
             continue
         first = _write(family, plan, thing, 0, drawn, plan.noise / 3)
         sides[0].append((number_of_thing, first))
-        for _ in range(2 if drawn.random() < twice else 1):
+        for _ in range(drawn.randint(1, family.most) - 1):
+            sides[0].append((number_of_thing, _write_other(family, plan, thing, 0, drawn, first)))
+        for _ in range(2 if drawn.random() < twice else drawn.randint(1, family.most)):
             sides[1].append((number_of_thing, _write_other(family, plan, thing, 1, drawn, first)))
     for rows in sides:
         drawn.shuffle(rows)
