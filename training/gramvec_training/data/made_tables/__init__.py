@@ -7,8 +7,10 @@ from random import Random
 
 from gramvec_training.data.made_tables.companies import COMPANIES
 from gramvec_training.data.made_tables.lists import make_list_tables
+from gramvec_training.data.made_tables.media import ARTISTS, BOOKS, DRINKS, SONGS
 from gramvec_training.data.made_tables.medicines import MEDICINES
 from gramvec_training.data.made_tables.orders import ORDERS
+from gramvec_training.data.made_tables.papers import PAPERS, SPECIES
 from gramvec_training.data.made_tables.parts import PARTS
 from gramvec_training.data.made_tables.people import PEOPLE
 from gramvec_training.data.made_tables.places import read_place_lists
@@ -32,6 +34,12 @@ FAMILIES: tuple[tuple[Family, int, int], ...] = (
     (ORDERS, 3, 2),
     (PRODUCTS, 9, 3),
     (SOFTWARE, 3, 1),
+    (PAPERS, 5, 3),
+    (BOOKS, 3, 2),
+    (SONGS, 3, 2),
+    (DRINKS, 3, 1),
+    (ARTISTS, 2, 3),
+    (SPECIES, 2, 3),
 )
 
 

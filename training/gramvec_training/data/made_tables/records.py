@@ -143,9 +143,8 @@ def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> 
         first = _write(family, plan, thing, 0, drawn, plan.noise / 3)
         rows.append((which, first))
         if drawn.random() < copied:
-            rows += [
-                (which, _write_other(family, plan, thing, 0, drawn, first)) for _ in range(drawn.randint(1, most - 1))
-            ]
+            copies = [_write_copy(family, plan, thing, drawn, first) for _ in range(drawn.randint(1, most - 1))]
+            rows += [(which, copy) for copy in copies]
     drawn.shuffle(rows)
     kept, _ = _keep_different((rows, []))
     name = f"{family.name}-{number}"
@@ -235,6 +234,16 @@ def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Ran
             return cells
         noise /= 2
     return _write(family, plan, thing, side, drawn, 0.0)
+
+
+def _write_copy(family: Family, plan: Plan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
+    """Return another record of a thing in one table, which is rarely equal to the first."""
+    copy = _write_other(family, plan, thing, 0, drawn, first)
+    for noise in (0.4, 0.7, 1.0):
+        if key_of(copy) != key_of(first) or drawn.random() < 0.1:
+            break
+        copy = _write_other(family, plan._replace(noise=noise), thing, 0, drawn, first)
+    return copy
 
 
 def are_alike(one: Sequence[str], other: Sequence[str]) -> bool:
