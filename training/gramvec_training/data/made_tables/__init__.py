@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 from gramvec_training.data.made_tables.companies import COMPANIES
-from gramvec_training.data.made_tables.lists import make_list_tables
+from gramvec_training.data.made_tables.lists import make_list_tables, read_join_lists, read_list_of
 from gramvec_training.data.made_tables.media import ARTISTS, BOOKS, DRINKS, SONGS
 from gramvec_training.data.made_tables.medicines import MEDICINES
 from gramvec_training.data.made_tables.orders import ORDERS
@@ -22,28 +23,28 @@ from gramvec_training.data.made_tables.transfers import TRANSFERS
 
 __all__ = ["MadeTable", "make_tables"]
 
-# A family, and how many pairs of tables and single tables are made of it.
-FAMILIES: tuple[tuple[Family, int, int], ...] = (
-    (PEOPLE, 12, 10),
-    (COMPANIES, 8, 7),
-    (MEDICINES, 4, 4),
-    (PARTS, 5, 4),
-    (TRANSFERS, 5, 2),
-    (SITES, 6, 5),
-    (RESTAURANTS, 4, 2),
-    (ORDERS, 3, 2),
-    (PRODUCTS, 9, 3),
-    (SOFTWARE, 3, 1),
-    (PAPERS, 5, 3),
-    (BOOKS, 3, 2),
-    (SONGS, 3, 2),
-    (DRINKS, 3, 1),
-    (ARTISTS, 2, 3),
-    (SPECIES, 2, 3),
+# A family, and of how many tables each: two tables, one table, lists in order, halves.
+FAMILIES: tuple[tuple[Family, int, int, int, int], ...] = (
+    (PEOPLE, 8, 6, 2, 2),
+    (COMPANIES, 6, 4, 2, 2),
+    (MEDICINES, 3, 2, 2, 1),
+    (PARTS, 3, 2, 1, 1),
+    (TRANSFERS, 4, 1, 1, 0),
+    (SITES, 4, 2, 2, 2),
+    (RESTAURANTS, 3, 1, 1, 1),
+    (ORDERS, 2, 1, 0, 0),
+    (PRODUCTS, 7, 2, 1, 1),
+    (SOFTWARE, 2, 1, 0, 1),
+    (PAPERS, 4, 2, 3, 3),
+    (BOOKS, 2, 1, 1, 0),
+    (SONGS, 2, 1, 1, 1),
+    (DRINKS, 2, 1, 1, 0),
+    (ARTISTS, 2, 1, 2, 1),
+    (SPECIES, 1, 1, 1, 1),
 )
 
 
-def make_tables(seed: int = 0, *, scale: float = 1.0) -> Iterator[MadeTable]:
+def make_tables(seed: int = 0, *, scale: float = 1.0, joins: Path | None = None) -> Iterator[MadeTable]:
     """Yield made tables of all kinds.
 
     The same seed and versions of the packages of the group `tables` give the same bytes.
@@ -51,14 +52,24 @@ def make_tables(seed: int = 0, *, scale: float = 1.0) -> Iterator[MadeTable]:
     Args:
         seed: of all that is drawn.
         scale: of the numbers of rows; 1 has 300 to some 2,500 a side.
+        joins: the folder of name joins, whose left sides are lists in order, too.
 
     Yields:
-        Tables, of which no two rows are equal but those of one thing.
+        Tables, in which no two rows are equal but those of one thing.
     """
-    for family, registers, lists in FAMILIES:
+    for family, registers, singles, lists, halves in FAMILIES:
         for number in range(registers):
             yield make_two_tables(family, number, Random(f"{seed} {family.name} two {number}"), scale)
-        for number in range(registers, registers + lists):
+        for number in range(registers, registers + singles):
             yield make_one_table(family, number, Random(f"{seed} {family.name} one {number}"), scale)
+        for number in range(max(lists, halves)):
+            drawn = Random(f"{seed} {family.name} list {number}")
+            source = read_list_of(family, drawn, round(3000 * scale) + 100)
+            source = source._replace(name=f"{family.name}-{number}")
+            yield from make_list_tables(source, drawn, scale, lists=int(number < lists), halves=int(number < halves))
     for source in read_place_lists(Random(f"{seed} places")):
         yield from make_list_tables(source, Random(f"{seed} {source.name}"), scale)
+    for number, source in enumerate(read_join_lists(joins) if joins else ()):
+        yield from make_list_tables(
+            source, Random(f"{seed} {source.name}"), scale, lists=(number + 1) % 2, halves=number % 2
+        )

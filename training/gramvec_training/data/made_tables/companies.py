@@ -23,7 +23,7 @@ def draw_company_name(locale: Locale, drawn: Random) -> tuple[str, str]:
     language = locale.code[:2]
     trade = drawn.choice(_TRADES.get(language, _TRADES["en"]).split())
     men, women, last_names = words.names_of(locale.code)
-    town = drawn.choice(words.towns_of(locale.country))[0]
+    town = drawn.choice(words.towns_of(locale.country))
     way = drawn.choices(("last", "two", "coined", "spare", "town", "person", "ending"), (30, 10, 15, 10, 10, 10, 15))[0]
     if way == "last":
         proper = drawn.choice(last_names)

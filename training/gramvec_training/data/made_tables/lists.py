@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from gramvec_training.data.made_tables import slips
 from gramvec_training.data.made_tables.records import (
+    Family,
     MadeTable,
     draw_rows,
     fold,
     key_of,
     pairs_within,
+    write_clean,
 )
+from gramvec_training.data.made_tables.styles import draw_style
 
 # Parts of the rows that get misspelt copies; how many copies.
 SHARES = (0.0, 0.0, 0.01, 0.1, 0.1)
@@ -36,8 +41,28 @@ class ListSource(NamedTuple):
     columns: dict[str, list[str]]
 
 
+def read_list_of(family: Family, drawn: Random, rows: int) -> ListSource:
+    """Return things of a family as a list in which each stands once, all written in one way."""
+    layouts = [row.split() for row in family.layouts.split(";")]
+    # The first column names a thing.
+    naming = [row for row in layouts if family.columns[row[0]].empty == 0] or layouts
+    shown = max(drawn.sample(naming, min(3, len(naming))), key=len)
+    things = family.draw(drawn, rows, drawn.choice((0.0, 0.1, 0.3)))
+    style = draw_style(drawn)._replace(limit=0, missing="")
+    cells = [write_clean(family, shown, thing, style) for thing in things]
+    return ListSource(family.name, family.name, {name: [row[at] for row in cells] for at, name in enumerate(shown)})
+
+
+def read_join_lists(folder: Path) -> Iterator[ListSource]:
+    """Yield the left side of each name join, in which nothing stands twice."""
+    for number, path in enumerate(sorted(folder.iterdir())):
+        with (path / "left.csv").open(encoding="utf-8", newline="") as file:
+            names = [row["title"] for row in csv.DictReader(file)]
+        yield ListSource(f"join-{path.name.lower()}", f"joins {number % 5 + 1} of 5", {"title": names})
+
+
 def make_list_tables(
-    source: ListSource, drawn: Random, scale: float, *, lists: int = 2, halves: int = 1
+    source: ListSource, drawn: Random, scale: float, *, lists: int = 1, halves: int = 1
 ) -> Iterator[MadeTable]:
     """Yield lists with copies and halves of a source, each with some of its rows and columns."""
     for number in range(lists):

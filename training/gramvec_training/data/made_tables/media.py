@@ -193,7 +193,7 @@ def draw_drinks(drawn: Random, count: int, kin: float) -> list[Thing]:
     country = words.LOCALES[locale]
     makers = []
     for _ in range(max(6, count // 6)):
-        root = drawn.choice((drawn.choice(words.names_of(locale)[2]), drawn.choice(words.towns_of(country))[0]))
+        root = drawn.choice((drawn.choice(words.names_of(locale)[2]), drawn.choice(words.towns_of(country))))
         makers.append(drawn.choice(_WORDS["wineries" if wine else "breweries"]).format(root))
     made: list[Thing] = []
     while len(made) < count:

@@ -41,7 +41,7 @@ def draw_title(templates: list[str], drawn: Random) -> str:
     first, second = drawn.sample(_WORDS["diseases"], 2)
     return drawn.choice(templates).format(
         c=draw_compound(drawn), m=drawn.choice(_WORDS["materials"]), d=first, d2=second, o=draw_species(drawn),
-        p=drawn.choice(words.towns_of(drawn.choice(countries))[:200])[0], t=drawn.choice(_WORDS["topics"]),
+        p=drawn.choice(words.towns_of(drawn.choice(countries))[:200]), t=drawn.choice(_WORDS["topics"]),
         w=drawn.choice(_WORDS["ways"]), n=drawn.choice(_WORDS["ordinals"]).split("|")[0], y=drawn.randint(1960, 2024),
     )  # fmt: skip
 
@@ -122,7 +122,9 @@ def _draw_kin(paper: Thing, templates: list[str], venues: list[str], years: list
         )
         return _fill(paper["text"] + end, authors, venue, year, drawn)
     drawn.shuffle(authors)
-    return _fill(paper["text"], authors[: max(1, len(authors) - 1)], venue, year + 1, drawn)
+    return _fill(
+        paper["text"], authors[: max(1, len(authors) - 1)], venue, paper["year"] + drawn.choice((-7, -4, 4, 6)), drawn
+    )
 
 
 def change_paper(paper: Thing, drawn: Random, noise: float) -> Thing:

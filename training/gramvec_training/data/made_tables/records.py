@@ -167,13 +167,15 @@ def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[
     """Return things that differ in what the table shows of them."""
     shown: dict[tuple[str, ...], Thing] = {}
     for thing in family.draw(drawn, count, plan.kin):
-        steady = Random(0)
-        cells = [
-            family.columns[name].write(thing[name], PLAIN, steady, 0.0) if thing.get(name) else ""
-            for name in plan.layout
-        ]
-        shown.setdefault(key_of(cells), thing)
+        shown.setdefault(key_of(write_clean(family, plan.layout, thing)), thing)
     return list(shown.values())
+
+
+def write_clean(family: Family, layout: Sequence[str], thing: Thing, style: Style = PLAIN) -> list[str]:
+    """Return the cells of a thing in the way of a table, none of them changed or lost."""
+    steady = Random(0)
+    values = [(family.columns[name], thing.get(name)) for name in layout]
+    return ["" if value in (None, "") else column.write(value, style, steady, 0.0) for column, value in values]
 
 
 def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:

