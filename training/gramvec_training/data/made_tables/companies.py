@@ -138,7 +138,7 @@ def _draw_kin(company: Thing, locale: Locale, drawn: Random) -> list[Thing]:
     if way == "form" and new_trade and new_trade != trade:
         return [other | {"company": (proper, new_trade, new_form), "town": company["town"]}]
     if way == "branch":
-        return [other | {"company": company["company"], "site": company["site"], "email": company["email"]}]
+        return [other | {key: company[key] for key in ("company", "trade", "site", "email")}]
     if trade and new_trade != trade and new_trade:
         kept = ("address", "postcode", "town", "site")
         return [other | {key: company[key] for key in kept} | {"company": (proper, new_trade, form)}]
@@ -165,12 +165,12 @@ _COLUMNS = {
     "address": Column(("street", "address", "addr"), writing.write_address),
     "postcode": Column(("zip", "postcode", "plz"), writing.write_code),
     "town": Column(("city", "town", "seat"), writing.write_text),
-    "country": Column(("country", "land"), writing.write_plain),
-    "phone": Column(("phone", "tel"), writing.write_phone, 0.15),
-    "site": Column(("website", "domain", "url"), writing.write_email, 0.2),
-    "email": Column(("email", "mail"), writing.write_email, 0.2),
+    "country": Column(("country", "land"), writing.write_plain, weak=True),
+    "phone": Column(("phone", "tel"), writing.write_phone, 0.15, weak=True),
+    "site": Column(("website", "domain", "url"), writing.write_email, 0.2, weak=True),
+    "email": Column(("email", "mail"), writing.write_email, 0.2, weak=True),
     "vat": Column(("vat_id", "tax_number", "register_no"), writing.write_code, 0.3),
-    "trade": Column(("industry", "sector"), writing.write_plain, 0.1),
+    "trade": Column(("industry", "sector"), writing.write_plain, 0.1, weak=True),
 }
 _LAYOUTS = """
 company; company town; company country; company trade country; company address town; company address postcode

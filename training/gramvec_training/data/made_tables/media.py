@@ -103,11 +103,11 @@ _SONG_COLUMNS = {
     "both": Column(("title", "track"), write_title, 0.0),
     "artist": Column(("artist", "performer", "by"), writing.write_text, 0.05),
     "album": Column(("album", "release"), write_title, 0.08),
-    "genre": Column(("genre", "style"), writing.write_plain, 0.1),
-    "time": Column(("time", "length"), writing.write_code, 0.08),
+    "genre": Column(("genre", "style"), writing.write_plain, 0.1, weak=True),
+    "time": Column(("time", "length"), writing.write_code, 0.08, weak=True),
     "day": Column(("released", "date"), writing.write_date, 0.1),
-    "label": Column(("copyright", "label"), write_title, 0.15),
-    "price": Column(("price",), writing.write_amount, 0.1),
+    "label": Column(("copyright", "label"), write_title, 0.15, weak=True),
+    "price": Column(("price",), writing.write_amount, 0.1, weak=True),
 }
 _SONG_LAYOUTS = """
 both; song artist; song artist album; song artist album genre price label time day; song artist time; song
@@ -173,11 +173,11 @@ def change_book(book: Thing, drawn: Random, noise: float) -> Thing:
 _BOOK_COLUMNS = {
     "title": Column(("title", "book", "name"), write_title, 0.0),
     "author": Column(("author", "by", "creator"), people.write_name, 0.05),
-    "press": Column(("publisher", "press"), writing.write_text, 0.1),
+    "press": Column(("publisher", "press"), writing.write_text, 0.1, weak=True),
     "year": Column(("year", "published"), writing.write_year, 0.08),
-    "isbn": Column(("isbn", "ean"), writing.write_code, 0.2),
-    "binding": Column(("binding", "format"), writing.write_plain, 0.1),
-    "pages": Column(("pages", "extent"), writing.write_plain, 0.1),
+    "isbn": Column(("isbn", "ean"), writing.write_code, 0.2, weak=True),
+    "binding": Column(("binding", "format"), writing.write_plain, 0.1, weak=True),
+    "pages": Column(("pages", "extent"), writing.write_plain, 0.1, weak=True),
 }
 _BOOK_LAYOUTS = """
 title; title author; title author year; title author press year; title author press year isbn pages; title year;
@@ -241,8 +241,8 @@ _DRINK_COLUMNS = {
     "maker": Column(("brewery", "producer", "winery"), writing.write_text, 0.04),
     "style": Column(("style", "type", "grape"), write_title, 0.1),
     "year": Column(("vintage", "year"), writing.write_year, 0.05),
-    "abv": Column(("abv", "alcohol", "strength"), writing.write_quantity, 0.15),
-    "country": Column(("country", "origin"), writing.write_plain, 0.2),
+    "abv": Column(("abv", "alcohol", "strength"), writing.write_quantity, 0.15, weak=True),
+    "country": Column(("country", "origin"), writing.write_plain, 0.2, weak=True),
 }
 _DRINK_LAYOUTS = """
 full; drink maker; drink maker style abv; drink maker style; full abv; full style country; drink maker country
@@ -301,9 +301,9 @@ _ARTIST_COLUMNS = {
     "born": Column(("born", "birth_year"), writing.write_year, 0.05),
     "died": Column(("died", "death_year"), writing.write_year, 0.1),
     "years": Column(("years", "dates"), write_title, 0.05),
-    "country": Column(("nationality", "country"), writing.write_plain, 0.08),
-    "school": Column(("school", "movement"), writing.write_plain, 0.1),
-    "medium": Column(("role", "medium"), writing.write_plain, 0.1),
+    "country": Column(("nationality", "country"), writing.write_plain, 0.08, weak=True),
+    "school": Column(("school", "movement"), writing.write_plain, 0.1, weak=True),
+    "medium": Column(("role", "medium"), writing.write_plain, 0.1, weak=True),
 }
 _ARTIST_LAYOUTS = """
 artist; artist years; artist born died; artist country; artist born country; artist born died country school

@@ -124,7 +124,7 @@ _COLUMNS = {
     "pack": Column(("pack", "pack_size", "quantity"), writing.write_plain, 0.05),
     "drug": Column(("drug", "medicine", "product", "description"), write_title, 0.0),
     "full": Column(("article", "product", "item"), write_title, 0.0),
-    "maker": Column(("manufacturer", "company", "holder"), writing.write_text, 0.1),
+    "maker": Column(("manufacturer", "company", "holder"), writing.write_text, 0.04),
 }  # fmt: skip
 _LAYOUTS = """
 drug; full; name dose; name dose form; name dose form pack; drug maker; drug pack; name dose form pack maker;

@@ -68,9 +68,9 @@ _COLUMNS = {
     "quantity": Column(("qty", "quantity", "menge"), writing.write_quantity, 0.03),
     "day": Column(("date", "ordered", "ship_date"), writing.write_date, 0.04),
     "amount": Column(("amount", "total", "sum"), writing.write_amount, 0.04),
-    "status": Column(("status", "state"), writing.write_plain, 0.1),
-    "town": Column(("city", "town"), writing.write_text, 0.08),
-    "email": Column(("email", "mail"), writing.write_email, 0.15),
+    "status": Column(("status", "state"), writing.write_plain, 0.1, weak=True),
+    "town": Column(("city", "town"), writing.write_text, 0.08, weak=True),
+    "email": Column(("email", "mail"), writing.write_email, 0.15, weak=True),
 }
 _LAYOUTS = """
 order customer item quantity day amount; customer item amount; customer item quantity day; order customer amount;

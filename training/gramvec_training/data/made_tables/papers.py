@@ -110,7 +110,7 @@ def _fill(title: str, authors: list[people.Name], venue: str, year: int, drawn: 
 
 def _draw_kin(paper: Thing, templates: list[str], venues: list[str], years: list[int], drawn: Random) -> Thing:
     """Return another article of the same authors, a second part, or one of the same title in another year."""
-    way = drawn.choice(("authors", "part", "year"))
+    way = drawn.choice(("authors", "authors", "part", "part", "part", "year"))
     authors = list(paper["authors"])
     venue = paper["kind"] if drawn.random() < 0.6 else drawn.choice(venues)
     year = drawn.randint(*years)
@@ -140,10 +140,10 @@ def change_paper(paper: Thing, drawn: Random, noise: float) -> Thing:
 _COLUMNS = {
     "title": Column(("title", "name", "article"), write_title, 0.0),
     "authors": Column(("authors", "author", "by"), write_authors, 0.08),
-    "venue": Column(("venue", "journal", "source"), write_title, 0.1),
+    "venue": Column(("venue", "journal", "source"), write_title, 0.1, weak=True),
     "year": Column(("year", "date", "published"), writing.write_year, 0.08),
-    "pages": Column(("pages", "pp"), writing.write_code, 0.2),
-    "doi": Column(("doi", "id"), writing.write_code, 0.3),
+    "pages": Column(("pages", "pp"), writing.write_code, 0.2, weak=True),
+    "doi": Column(("doi", "id"), writing.write_code, 0.3, weak=True),
 }
 _LAYOUTS = """
 title; title; title year; title authors; title authors year; title authors venue year; title venue year;
@@ -172,7 +172,7 @@ def draw_species_list(drawn: Random, count: int, kin: float) -> list[Thing]:
                     "author": author,
                     "year": drawn.randint(1758, 2020),
                     "order": order,
-                    "family": f"{name.split()[0][:-2]}idae",
+                    "family": f"{name.split()[0][:-2]}{_SPECIES['family']}",
                     "country": drawn.choice(sorted(set(words.LOCALES.values()))),
                 }
             )
@@ -188,11 +188,11 @@ def change_species(thing: Thing, drawn: Random, noise: float) -> Thing:
 _SPECIES_COLUMNS = {
     "species": Column(("species", "scientificName", "taxon"), write_title, 0.0),
     "full": Column(("name", "scientific_name"), write_title, 0.0),
-    "author": Column(("author", "authority"), writing.write_text, 0.15),
+    "author": Column(("author", "authority"), writing.write_text, 0.15, weak=True),
     "year": Column(("year",), writing.write_year, 0.15),
-    "order": Column(("order",), writing.write_plain, 0.05),
-    "family": Column(("family",), writing.write_plain, 0.05),
-    "country": Column(("country",), writing.write_plain, 0.1),
+    "order": Column(("order",), writing.write_plain, 0.05, weak=True),
+    "family": Column(("family",), writing.write_plain, 0.05, weak=True),
+    "country": Column(("country",), writing.write_plain, 0.1, weak=True),
 }
 _SPECIES_LAYOUTS = """
 species; species; full; species author; species author year; species family; species order family country; full

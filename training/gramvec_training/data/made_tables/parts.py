@@ -100,16 +100,16 @@ def change_part(thing: Thing, drawn: Random, noise: float) -> Thing:
 
 
 _COLUMNS = {
-    "number": Column(("part_no", "number", "article", "sku", "mpn"), writing.write_code, 0.12),
+    "number": Column(("part_no", "number", "article", "sku", "mpn"), writing.write_code, 0.12, weak=True),
     "text": Column(("description", "text", "bezeichnung", "item"), write_title, 0.0),
     "name": Column(("name", "part", "type"), write_title, 0.0),
     "size": Column(("dimension", "size", "value"), write_title, 0.04),
     "finish": Column(("material", "finish", "spec"), write_title, 0.08),
     "maker": Column(("manufacturer", "brand", "vendor"), writing.write_plain, 0.1),
     "full": Column(("description", "title", "item"), write_title, 0.0),
-    "group": Column(("category", "group", "class"), writing.write_plain, 0.08),
-    "price": Column(("price", "unit_price", "cost"), writing.write_amount, 0.1),
-    "unit": Column(("unit", "uom"), writing.write_plain, 0.1),
+    "group": Column(("category", "group", "class"), writing.write_plain, 0.08, weak=True),
+    "price": Column(("price", "unit_price", "cost"), writing.write_amount, 0.1, weak=True),
+    "unit": Column(("unit", "uom"), writing.write_plain, 0.1, weak=True),
 }  # fmt: skip
 _LAYOUTS = """
 text; full; number text; text maker; name size; name size finish; number text unit; number name size unit; text

@@ -319,13 +319,13 @@ _COLUMNS = {
     "address": Column(("street", "address", "addr", "strasse", "line1"), writing.write_address),
     "postcode": Column(("zip", "postcode", "plz", "postal_code"), writing.write_code),
     "town": Column(("city", "town", "ort", "ville", "ciudad"), writing.write_text),
-    "country": Column(("country", "land", "nation"), writing.write_plain),
+    "country": Column(("country", "land", "nation"), writing.write_plain, weak=True),
     "born": Column(("dob", "birthday", "birth_date", "geboren", "date_of_birth"), writing.write_date),
     "phone": Column(("phone", "tel", "telephone", "mobile", "telefon"), writing.write_phone, 0.15),
     "email": Column(("email", "mail", "e_mail"), writing.write_email, 0.15),
-    "employer": Column(("employer", "company", "firma"), writing.write_text, 0.3),
+    "employer": Column(("employer", "company", "firma"), writing.write_text, 0.3, weak=True),
     "id": Column(("ssn", "national_id", "insurance_no", "passport"), writing.write_code, 0.2),
-    "gender": Column(("sex", "gender"), writing.write_plain, 0.05),
+    "gender": Column(("sex", "gender"), writing.write_plain, 0.05, weak=True),
 }
 _LAYOUTS = """
 person; person town; person born; person email; person phone; person country; last first gender born; person

@@ -194,12 +194,12 @@ _COLUMNS = {
     "brand": Column(("brand", "make"), writing.write_plain, 0.15),
     "maker": Column(("manufacturer", "brand", "vendor"), write_title, 0.3),
     "name": Column(("name", "model", "article"), write_title, 0.0),
-    "code": Column(("mpn", "model_no", "sku"), writing.write_code, 0.2),
-    "color": Column(("color", "colour", "farbe"), write_title, 0.05),
+    "code": Column(("mpn", "model_no", "sku"), writing.write_code, 0.2, weak=True),
+    "color": Column(("color", "farbe", "finish"), write_title, 0.05),
     "size": Column(("size", "variant", "capacity"), write_title, 0.05),
-    "about": Column(("description", "details", "text"), write_title, 0.3),
-    "group": Column(("category", "type"), writing.write_plain, 0.1),
-    "price": Column(("price", "cost"), writing.write_amount, 0.25),
+    "about": Column(("description", "details", "text"), write_title, 0.3, weak=True),
+    "group": Column(("category", "type"), writing.write_plain, 0.1, weak=True),
+    "price": Column(("price", "cost"), writing.write_amount, 0.25, weak=True),
 }  # fmt: skip
 _LAYOUTS = """
 title; title; title; title brand; title price; title brand price; title about price; brand name color size;

@@ -19,7 +19,7 @@ OVERLAPS = (0.0, 0.02, 0.1, 0.3, 0.5, 0.5, 0.8, 1.0)
 COPIED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
 SPELLINGS = (2, 2, 2, 3, 5, 10, 20)
 # Two records of one thing share at least this part of their letters' trigrams, or are written again.
-LEAST_ALIKE = 0.2
+LEAST_ALIKE = 0.4
 TRIES = 4
 
 
@@ -45,11 +45,19 @@ class MadeTable(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: the headers that a table may give it, how its values are written, and how often it is empty."""
+    """A column of a family.
+
+    Attributes:
+        headers: names that a table may give it.
+        write: writes a value in the way of a table, with what goes wrong.
+        empty: how often it is empty.
+        weak: whether two things that differ in it alone are one to a person who reads the table.
+    """
 
     headers: tuple[str, ...]
     write: Callable[[Any, Style, Random, float], str]
     empty: float = 0.06
+    weak: bool = False
 
 
 class Family(NamedTuple):
@@ -120,7 +128,7 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
             sides[1].append((number_of_thing, _write_other(family, plan, thing, 1, drawn, first)))
     for rows in sides:
         drawn.shuffle(rows)
-    left, right = _keep_different(sides)
+    left, right = keep_different(sides)
     tables = [_table_of(family, plan, side, [row for _, row in rows], drawn) for side, rows in enumerate((left, right))]
     places: dict[int, list[int]] = {}
     for place, (which, _) in enumerate(right):
@@ -146,7 +154,7 @@ def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> 
             copies = [_write_copy(family, plan, thing, drawn, first) for _ in range(drawn.randint(1, most - 1))]
             rows += [(which, copy) for copy in copies]
     drawn.shuffle(rows)
-    kept, _ = _keep_different((rows, []))
+    kept, _ = keep_different((rows, []))
     name = f"{family.name}-{number}"
     table = _table_of(family, plan, 0, [row for _, row in kept], drawn)
     kind = family.kinds[1] if copied > 0.1 else "ordered list"
@@ -166,8 +174,9 @@ def pairs_within(things: Sequence[object]) -> list[tuple[int, int]]:
 def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[Thing]:
     """Return things that differ in what the table shows of them."""
     shown: dict[tuple[str, ...], Thing] = {}
+    telling = [name for name in plan.layout if not family.columns[name].weak]
     for thing in family.draw(drawn, count, plan.kin):
-        shown.setdefault(key_of(write_clean(family, plan.layout, thing)), thing)
+        shown.setdefault(key_of(write_clean(family, telling, thing)), thing)
     return list(shown.values())
 
 
@@ -203,9 +212,9 @@ def _write(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, n
         else:
             text = " ".join(column.write(value, style, drawn, noise).split())
             cells.append(text or style.missing)
-    # At least half of the cells say something, and both of two.
+    # Two thirds of the cells say something, and the first of two.
     empty = [at for at, cell in enumerate(cells) if is_missing(cell)]
-    for at in empty if 2 * len(empty) > len(cells) or len(cells) == 2 else []:
+    for at in empty if 3 * len(empty) > len(cells) and (len(cells) > 2 or 0 in empty) else []:
         name = plan.layout[at]
         if thing.get(name) not in (None, ""):
             cells[at] = family.columns[name].write(thing[name], style, drawn, 0.0)
@@ -260,17 +269,33 @@ def are_alike(one: Sequence[str], other: Sequence[str]) -> bool:
     return len(grams[0] & grams[1]) >= LEAST_ALIKE * min(len(grams[0]), len(grams[1]))
 
 
-def _keep_different(
+def keep_different(
     sides: tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]],
 ) -> tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]]:
-    """Return the rows of two sides without those that are equal to a row of another thing."""
+    """Return the rows of two sides without those that a row of another thing equals in all that they say."""
     owner: dict[tuple[str, ...], int] = {}
+    for rows in sides:
+        for which, row in rows:
+            owner.setdefault(key_of(row), which)
+    by_cell: dict[tuple[int, str], list[tuple[str, ...]]] = {}
+    for key in owner:
+        for place, cell in enumerate(key):
+            if cell:
+                by_cell.setdefault((place, cell), []).append(key)
     kept: tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]] = ([], [])
     for side, rows in enumerate(sides):
         for which, row in rows:
-            if owner.setdefault(key_of(row), which) == which:
+            key = key_of(row)
+            # The rarest of its cells has the fewest others to compare.
+            some = min((by_cell[place, cell] for place, cell in enumerate(key) if cell), key=len)
+            if owner[key] == which and not any(owner[other] != which and _says(other, key) for other in some):
                 kept[side].append((which, row))
     return kept
+
+
+def _says(whole: Sequence[str], part: Sequence[str]) -> bool:
+    """Return whether a row has all that another says."""
+    return all(cell in ("", other) for cell, other in zip(part, whole, strict=True))
 
 
 def key_of(row: Sequence[str]) -> tuple[str, ...]:

@@ -48,9 +48,8 @@ def _draw_one(locale: Locale, towns: list[str], drawn: Random) -> Thing:
     script = {"ja": forms[-4:-2], "ru": forms[-2:]}.get(locale.code[:2], forms[:-4])
     ways = [way.format(**filled) for way in drawn.choice(script).split("|")]
     cuisine = drawn.choice(_WORDS["cuisines"].split())
-    added = [Part((drawn.choice(("Restaurant", "Bar", "Cafe", "Kitchen")),), 0.7)] if drawn.random() < 0.25 else []
     return {
-        "name": Title((Part(tuple(ways)), *added)),
+        "name": Title((Part(tuple(ways)),), ("Restaurant", "Bar", "Cafe", "Kitchen")),
         "address": (words.draw_street(locale.code, fake, drawn), str(drawn.randint(1, 900)), ""),
         "town": town,
         "postcode": words.draw_postcode(locale, fake, drawn),
@@ -75,10 +74,10 @@ _COLUMNS = {
     "name": Column(("name", "restaurant", "place"), write_title, 0.0),
     "address": Column(("addr", "address", "street"), writing.write_address),
     "town": Column(("city", "town"), writing.write_text),
-    "postcode": Column(("zip", "postcode"), writing.write_code),
-    "phone": Column(("phone", "tel"), writing.write_phone, 0.08),
-    "kind": Column(("type", "cuisine", "kind"), writing.write_plain, 0.1),
-    "price": Column(("price", "class", "level"), writing.write_plain, 0.2),
+    "postcode": Column(("zip", "postcode"), writing.write_code, weak=True),
+    "phone": Column(("phone", "tel"), writing.write_phone, 0.08, weak=True),
+    "kind": Column(("type", "cuisine", "kind"), writing.write_plain, 0.1, weak=True),
+    "price": Column(("price", "class", "level"), writing.write_plain, 0.2, weak=True),
 }
 _LAYOUTS = """
 name; name town; name address; name address town; name address town phone; name phone;

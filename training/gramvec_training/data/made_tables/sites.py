@@ -84,7 +84,8 @@ def _draw_kin(site: Thing, locale: Locale, name: str, chains: list[str], drawn: 
     """Return a site of the same name elsewhere, another one in the same house, or one of a similar name in town."""
     other = _draw_site(locale, name, chains, drawn)
     way = drawn.choice(("name", "house", "town", "number"))
-    if way == "name":
+    told = any(site["town"] in text or any(map(str.isdigit, text)) for text in site["site"].parts[0].ways)
+    if way == "name" and not told:
         return other | {"site": site["site"], "operator": site["operator"]}
     if way == "house":
         return other | {key: site[key] for key in ("address", "postcode", "town", "state", "operator")}
@@ -121,13 +122,13 @@ def change_site(site: Thing, drawn: Random, noise: float) -> Thing:
 _COLUMNS = {
     "site": Column(("name", "site", "facility", "branch", "einrichtung"), write_title, 0.0),
     "address": Column(("address", "street", "strasse"), writing.write_address),
-    "postcode": Column(("zip", "postcode", "plz"), writing.write_code),
+    "postcode": Column(("zip", "postcode", "plz"), writing.write_code, weak=True),
     "town": Column(("city", "town", "ort"), writing.write_text),
-    "country": Column(("country", "land"), writing.write_plain),
-    "state": Column(("state", "region", "province"), writing.write_plain),
-    "phone": Column(("phone", "tel"), writing.write_phone, 0.15),
-    "operator": Column(("operator", "owner", "agency"), writing.write_text, 0.2),
-    "code": Column(("code", "site_id", "provider_no"), writing.write_code, 0.3),
+    "country": Column(("country", "land"), writing.write_plain, weak=True),
+    "state": Column(("state", "region", "province"), writing.write_plain, weak=True),
+    "phone": Column(("phone", "tel"), writing.write_phone, 0.15, weak=True),
+    "operator": Column(("operator", "owner", "agency"), writing.write_text, 0.2, weak=True),
+    "code": Column(("code", "site_id", "provider_no"), writing.write_code, 0.3, weak=True),
 }
 _LAYOUTS = """
 site; site town; site state; site address; site address town; site town state; site address postcode town;

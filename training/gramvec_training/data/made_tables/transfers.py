@@ -127,8 +127,8 @@ _COLUMNS = {
     "purpose": Column(("purpose", "reference", "text", "verwendungszweck", "details"), write_purpose, 0.04),
     "amount": Column(("amount", "sum", "betrag", "total"), writing.write_amount, 0.01),
     "day": Column(("date", "booked", "datum", "due"), writing.write_date, 0.03),
-    "iban": Column(("iban", "account", "konto"), writing.write_code, 0.15),
-    "currency": Column(("currency", "cur"), writing.write_plain, 0.02),
+    "iban": Column(("iban", "account", "konto"), writing.write_code, 0.15, weak=True),
+    "currency": Column(("currency", "cur"), writing.write_plain, 0.02, weak=True),
 }
 _LAYOUTS = """
 payer purpose amount day; payer purpose amount; payer purpose amount day iban; payer amount day; purpose amount;
