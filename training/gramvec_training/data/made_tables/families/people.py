@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from gramvec_training.data.made_tables import slips, words, writing
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.styles import Style
 from gramvec_training.data.made_tables.words import Locale
 
@@ -38,7 +38,7 @@ _ENDINGS = (("o", "a"), ("us", "a"), ("", "a"), ("e", "a"), ("й", "я"))
 EPOCH = date(1930, 1, 1)
 
 
-class Name(NamedTuple):
+class PersonName(NamedTuple):
     """A person's name: of a man ("m") or a woman ("f"), in a language."""
 
     first: str
@@ -50,7 +50,7 @@ class Name(NamedTuple):
     language: str
 
 
-def write_name(name: Name, style: Style, drawn: Random, noise: float) -> str:
+def write_name(name: PersonName, style: Style, drawn: Random, noise: float) -> str:
     """Return a whole name in the order of the table."""
     name = _change_parts(name, drawn, noise)
     joined = name.language in ("ja", "zh", "ko")
@@ -69,13 +69,13 @@ def write_name(name: Name, style: Style, drawn: Random, noise: float) -> str:
     return _finish(text, style, drawn, noise)
 
 
-def write_first(name: Name, style: Style, drawn: Random, noise: float) -> str:
+def write_first(name: PersonName, style: Style, drawn: Random, noise: float) -> str:
     """Return the first names."""
     name = _change_parts(name, drawn, noise)
     return _finish(f"{name.first} {name.middle}".strip(), style, drawn, noise)
 
 
-def write_last(name: Name, style: Style, drawn: Random, noise: float) -> str:
+def write_last(name: PersonName, style: Style, drawn: Random, noise: float) -> str:
     """Return the last name."""
     name = _change_parts(name, drawn, noise)
     return _finish(f"{name.last} {name.suffix}".strip(), style, drawn, noise)
@@ -87,7 +87,7 @@ def _finish(text: str, style: Style, drawn: Random, noise: float) -> str:
     return writing.dress(text, style, drawn)
 
 
-def _change_parts(name: Name, drawn: Random, noise: float) -> Name:
+def _change_parts(name: PersonName, drawn: Random, noise: float) -> PersonName:
     """Return a name with initials, short names, titles, slips; another name is `change_person`'s."""
     first, middle, last, title = name.first, name.middle, name.last, name.title
     way = drawn.random() / max(noise, 1e-9)
@@ -136,7 +136,7 @@ def draw_person(locale: Locale, drawn: Random, *, middles: bool) -> Thing:
     if locale.code in ("es_ES", "es_MX", "pt_BR", "pt_PT") and drawn.random() < 0.5:
         last = f"{last} {drawn.choice(last_names)}"
     language = locale.code[:2]
-    name = Name(
+    name = PersonName(
         _draw_first(some, drawn), drawn.choice(some) if middles and drawn.random() < 0.5 else "",
         last_of(last, gender, language), drawn.choice(_TITLES[gender]) if drawn.random() < 0.06 else "",
         "", gender, language,
@@ -162,7 +162,7 @@ def _draw_first(some: tuple[str, ...], drawn: Random) -> str:
 
 def _fill(person: Thing, drawn: Random) -> Thing:
     """Return a person with what follows from the rest: mail, numbers, parts of the name."""
-    name: Name = person["person"]
+    name: PersonName = person["person"]
     person["first"] = person["last"] = name
     person["email"] = mail_of(name, drawn)
     person["number"] = f"{drawn.randint(1000, 9_999_999)}"
@@ -171,7 +171,7 @@ def _fill(person: Thing, drawn: Random) -> Thing:
     return person
 
 
-def mail_of(name: Name, drawn: Random) -> str:
+def mail_of(name: PersonName, drawn: Random) -> str:
     """Return an address of mail that comes from a name, or from nothing."""
     first, last = (
         "".join(filter(str.isalnum, slips.strip_marks(slips.to_latin(part)).lower()))
@@ -218,8 +218,8 @@ def draw_kin(person: Thing, locale: Locale, drawn: Random) -> list[Thing]:
         ("household", "household", "household", "twin", "junior", "ending", "neighbor", "namesake", "moved out")
     )
     other = draw_person(locale, drawn, middles=False)
-    name: Name = person["person"]
-    new: Name = other["person"]
+    name: PersonName = person["person"]
+    new: PersonName = other["person"]
     if way == "household":
         members = [
             _at_home(person, draw_person(locale, drawn, middles=False), drawn) for _ in range(drawn.randint(1, 3))
@@ -251,8 +251,8 @@ def draw_kin(person: Thing, locale: Locale, drawn: Random) -> list[Thing]:
 
 
 def _at_home(person: Thing, other: Thing, drawn: Random) -> Thing:
-    name: Name = person["person"]
-    new: Name = other["person"]
+    name: PersonName = person["person"]
+    new: PersonName = other["person"]
     shared = ["address", "postcode", "town"] + ["phone"] * (drawn.random() < 0.5)
     made = _fill(
         other
@@ -281,7 +281,7 @@ def _other_flat(flat: str, drawn: Random) -> str:
 def change_person(person: Thing, drawn: Random, noise: float) -> Thing:
     """Return a person as another register knows them: moved, married, with another phone and address of mail."""
     made = dict(person)
-    name: Name = person["person"]
+    name: PersonName = person["person"]
     locale = _locale_of(person)
     if drawn.random() < 0.3 * noise:
         fake = words.open_faker(locale.code, drawn)
@@ -335,4 +335,4 @@ first last address postcode town born; first last email phone; last first addres
 person employer town; first last gender born address postcode town id; person email employer phone; person
 address postcode town country email; person born id; person address email phone; person phone email address town
 """
-PEOPLE = Family("people", _COLUMNS, _LAYOUTS, draw_people, change_person)
+PEOPLE = ThingFamily("people", _COLUMNS, _LAYOUTS, draw_people, change_person)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gramvec_training.data.made_tables import writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, measure, part, text_of, write_title
 
 _WORDS = LEXICON["products"]
@@ -206,8 +206,8 @@ title; title; title; title brand; title price; title brand price; title about pr
 brand name code color size;
 title group; title code; title maker price; brand name size price color group
 """
-PRODUCTS = Family("products", _COLUMNS, _LAYOUTS, draw_products, change_product, ("offers", "one register"), 3)
-SOFTWARE = Family(
+PRODUCTS = ThingFamily("products", _COLUMNS, _LAYOUTS, draw_products, change_product, ("offers", "one register"), 3)
+SOFTWARE = ThingFamily(
     "software", _COLUMNS, "title; title maker; title maker price; title price", draw_software, change_product,
     ("offers", "one register"),
 )  # fmt: skip

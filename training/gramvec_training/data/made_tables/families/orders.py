@@ -6,8 +6,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 
-from gramvec_training.data.made_tables import parts, people, products, words, writing
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables import words, writing
+from gramvec_training.data.made_tables.families import parts, people, products
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import write_title
 
 
@@ -78,4 +79,4 @@ customer day amount;
 customer email item day; order item quantity amount status; customer town item quantity day amount status;
 order customer item day
 """
-ORDERS = Family("orders", _COLUMNS, _LAYOUTS, draw_orders, change_order)
+ORDERS = ThingFamily("orders", _COLUMNS, _LAYOUTS, draw_orders, change_order)

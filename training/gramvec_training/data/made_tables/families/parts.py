@@ -8,7 +8,7 @@ from typing import Any
 
 from gramvec_training.data.made_tables import writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, measure, part, write_title
 
 _WORDS = LEXICON["parts"]
@@ -115,4 +115,4 @@ _LAYOUTS = """
 text; full; number text; text maker; name size; name size finish; number text unit; number name size unit; text
 group price; name size maker price; number text maker price; number name size finish unit price; text unit
 """
-PARTS = Family("parts", _COLUMNS, _LAYOUTS, draw_parts, change_part)
+PARTS = ThingFamily("parts", _COLUMNS, _LAYOUTS, draw_parts, change_part)

@@ -6,7 +6,7 @@ from random import Random
 
 from gramvec_training.data.made_tables import words, writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, write_title
 from gramvec_training.data.made_tables.words import Locale
 
@@ -84,4 +84,4 @@ name; name town; name address; name address town; name address town phone; name 
 name address town phone kind; name kind town;
 name address postcode town phone kind price; name town kind price
 """
-RESTAURANTS = Family("restaurants", _COLUMNS, _LAYOUTS, draw_restaurants, change_restaurant)
+RESTAURANTS = ThingFamily("restaurants", _COLUMNS, _LAYOUTS, draw_restaurants, change_restaurant)

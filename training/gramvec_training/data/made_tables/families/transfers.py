@@ -7,10 +7,11 @@ from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
-from gramvec_training.data.made_tables import people, slips, words, writing
-from gramvec_training.data.made_tables.companies import draw_company_name, write_company
+from gramvec_training.data.made_tables import slips, words, writing
+from gramvec_training.data.made_tables.families import people
+from gramvec_training.data.made_tables.families.companies import draw_company_name, write_company
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.styles import Style
 
 _WORDS = LEXICON["transfers"]
@@ -33,7 +34,7 @@ class Purpose(NamedTuple):
 
 def write_payer(value: Any, style: Style, drawn: Random, noise: float) -> str:
     """Return the name of the person or company that pays."""
-    if isinstance(value, people.Name):
+    if isinstance(value, people.PersonName):
         return people.write_name(value, style, drawn, noise)
     return write_company(value, style, drawn, noise)
 
@@ -115,7 +116,7 @@ def change_transfer(thing: Thing, drawn: Random, noise: float) -> Thing:
         )
     if drawn.random() < 0.15 * noise:
         made["iban"] = None
-    if isinstance(thing["payer"], people.Name) and drawn.random() < 0.08 * noise:
+    if isinstance(thing["payer"], people.PersonName) and drawn.random() < 0.08 * noise:
         # Husband or wife pays.
         first = drawn.choice(words.names_of(_LOCALE[thing["purpose"].language])[1])
         made["payer"] = thing["payer"]._replace(first=first)
@@ -134,4 +135,4 @@ _LAYOUTS = """
 payer purpose amount day; payer purpose amount; payer purpose amount day iban; payer amount day; purpose amount;
 payer purpose; payer purpose amount day iban currency; purpose amount iban
 """
-TRANSFERS = Family("transfers", _COLUMNS, _LAYOUTS, draw_transfers, change_transfer)
+TRANSFERS = ThingFamily("transfers", _COLUMNS, _LAYOUTS, draw_transfers, change_transfer)

@@ -7,7 +7,7 @@ from random import Random
 
 from gramvec_training.data.made_tables import writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, measure, part, write_title
 
 _WORDS = LEXICON["medicines"]
@@ -130,4 +130,4 @@ _LAYOUTS = """
 drug; full; name dose; name dose form; name dose form pack; drug maker; drug pack; name dose form pack maker;
 full maker; name form dose maker
 """
-MEDICINES = Family("medicines", _COLUMNS, _LAYOUTS, draw_medicines, change_medicine)
+MEDICINES = ThingFamily("medicines", _COLUMNS, _LAYOUTS, draw_medicines, change_medicine)

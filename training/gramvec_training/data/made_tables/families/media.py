@@ -6,10 +6,11 @@ from datetime import date
 from decimal import Decimal
 from random import Random
 
-from gramvec_training.data.made_tables import people, words, writing
-from gramvec_training.data.made_tables.companies import coin
+from gramvec_training.data.made_tables import words, writing
+from gramvec_training.data.made_tables.families import people
+from gramvec_training.data.made_tables.families.companies import coin
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, measure, part, write_title
 
 _WORDS = LEXICON["media"]
@@ -113,7 +114,7 @@ _SONG_LAYOUTS = """
 both; song artist; song artist album; song artist album genre price label time day; song artist time; song
 album; song artist day
 """
-SONGS = Family("songs", _SONG_COLUMNS, _SONG_LAYOUTS, draw_songs, change_song)
+SONGS = ThingFamily("songs", _SONG_COLUMNS, _SONG_LAYOUTS, draw_songs, change_song)
 
 
 def draw_books(drawn: Random, count: int, kin: float) -> list[Thing]:
@@ -125,7 +126,7 @@ def draw_books(drawn: Random, count: int, kin: float) -> list[Thing]:
     made: list[Thing] = []
     while len(made) < count:
         men, women, last = words.names_of(locale)
-        author = people.Name(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale[:2])
+        author = people.PersonName(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale[:2])
         name = [part(draw_phrase(locale[:2], drawn))]
         if drawn.random() < 0.3:
             name.append(part(f": {draw_phrase(locale[:2], drawn)}", 0.3))
@@ -148,7 +149,7 @@ def draw_books(drawn: Random, count: int, kin: float) -> list[Thing]:
     return made[:count]
 
 
-def _book(name: list[Part], author: people.Name, press: str, year: int, drawn: Random) -> Thing:
+def _book(name: list[Part], author: people.PersonName, press: str, year: int, drawn: Random) -> Thing:
     return {
         "title": Title(tuple(name)),
         "author": author,
@@ -183,7 +184,7 @@ _BOOK_LAYOUTS = """
 title; title author; title author year; title author press year; title author press year isbn pages; title year;
 title isbn author
 """
-BOOKS = Family("books", _BOOK_COLUMNS, _BOOK_LAYOUTS, draw_books, change_book)
+BOOKS = ThingFamily("books", _BOOK_COLUMNS, _BOOK_LAYOUTS, draw_books, change_book)
 
 
 def draw_drinks(drawn: Random, count: int, kin: float) -> list[Thing]:
@@ -248,7 +249,7 @@ _DRINK_LAYOUTS = """
 full; drink maker; drink maker style abv; drink maker style; full abv; full style country; drink maker country
 abv
 """
-DRINKS = Family("drinks", _DRINK_COLUMNS, _DRINK_LAYOUTS, draw_drinks, change_drink)
+DRINKS = ThingFamily("drinks", _DRINK_COLUMNS, _DRINK_LAYOUTS, draw_drinks, change_drink)
 
 
 def draw_artists(drawn: Random, count: int, kin: float) -> list[Thing]:
@@ -259,7 +260,7 @@ def draw_artists(drawn: Random, count: int, kin: float) -> list[Thing]:
     while len(made) < count:
         locale = drawn.choice(locales)
         men, women, last = words.names_of(locale.code)
-        name = people.Name(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale.code[:2])
+        name = people.PersonName(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale.code[:2])
         born = drawn.randint(1500, 1990)
         made.append(_artist(name, born, locale.country, drawn.choice(schools), drawn))
         if drawn.random() < kin:
@@ -275,7 +276,7 @@ def draw_artists(drawn: Random, count: int, kin: float) -> list[Thing]:
     return made[:count]
 
 
-def _artist(name: people.Name, born: int, country: str, school: str, drawn: Random) -> Thing:
+def _artist(name: people.PersonName, born: int, country: str, school: str, drawn: Random) -> Thing:
     died = born + drawn.randint(28, 92)
     years = f"{born}-{died}|{born}–{died}|({born} - {died})" if died < 2024 else f"born {born}|b. {born}|{born}-"
     return {
@@ -309,4 +310,4 @@ _ARTIST_LAYOUTS = """
 artist; artist years; artist born died; artist country; artist born country; artist born died country school
 medium; artist years country
 """
-ARTISTS = Family("artists", _ARTIST_COLUMNS, _ARTIST_LAYOUTS, draw_artists, change_artist)
+ARTISTS = ThingFamily("artists", _ARTIST_COLUMNS, _ARTIST_LAYOUTS, draw_artists, change_artist)

@@ -6,7 +6,7 @@ from random import Random
 
 from gramvec_training.data.made_tables import words, writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.titles import Part, Title, write_title
 from gramvec_training.data.made_tables.words import Locale
 
@@ -137,4 +137,4 @@ site address phone; site address town phone; site address postcode town phone op
 site town code;
 site address postcode town state country phone code
 """
-SITES = Family("sites", _COLUMNS, _LAYOUTS, draw_sites, change_site)
+SITES = ThingFamily("sites", _COLUMNS, _LAYOUTS, draw_sites, change_site)

@@ -6,7 +6,7 @@ from random import Random
 
 from gramvec_training.data.made_tables import slips, words, writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
-from gramvec_training.data.made_tables.records import Column, Family, Thing
+from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
 from gramvec_training.data.made_tables.styles import Style
 from gramvec_training.data.made_tables.words import Locale
 
@@ -177,4 +177,4 @@ company; company town; company country; company trade country; company address t
 town; company postcode town phone; company address postcode town country phone site vat; company site; company
 vat town; company town email phone; company trade town country; company address country
 """
-COMPANIES = Family("companies", _COLUMNS, _LAYOUTS, draw_companies, change_company)
+COMPANIES = ThingFamily("companies", _COLUMNS, _LAYOUTS, draw_companies, change_company)
