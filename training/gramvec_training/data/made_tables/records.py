@@ -15,8 +15,9 @@ Thing = dict[str, Any]
 LEAST_ROWS, MOST_ROWS = 300, 1_800
 # How much two records of one thing differ.
 NOISES = (0.0, 0.15, 0.4, 0.4, 0.7, 1.0)
-OVERLAPS = (0.0, 0.02, 0.1, 0.3, 0.5, 0.5, 0.8, 1.0)
-COPIED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
+# Parts of the rows that are in both tables, and of the things that stand more than once: by turns in a family's tables.
+OVERLAPS = (0.5, 0.8, 0.1, 1.0, 0.3, 0.02, 0.5, 0.0)
+COPIED = (0.1, 0.25, 0.0, 0.05, 0.5, 0.01)
 SPELLINGS = (2, 2, 2, 3, 5, 10, 20)
 # Two records of one thing share at least this part of their letters' trigrams, or are written again.
 LEAST_ALIKE = 0.4
@@ -107,7 +108,7 @@ def draw_rows(drawn: Random, scale: float) -> int:
 def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return two tables of a family, of which a drawn part of the rows is one thing."""
     plan = _draw_plan(family, drawn, scale)
-    overlap = drawn.choice(OVERLAPS)
+    overlap = _take_turns(OVERLAPS, family, number)
     twice = drawn.choice((0.0, 0.0, 0.0, 0.05, 0.2))
     # Of the things, those in both tables and in one of them.
     count = round(2 * plan.rows / (1 + overlap))
@@ -141,7 +142,7 @@ def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: floa
 def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return one table of a family, in which a drawn part of the things stands more than once."""
     plan = _draw_plan(family, drawn, scale)
-    copied, most = drawn.choice(COPIED), drawn.choice(SPELLINGS)
+    copied, most = _take_turns(COPIED, family, number), drawn.choice(SPELLINGS)
     if most > 3:
         # Things that are written in many ways are few, and no two ways are equal.
         copied, plan = min(copied, 0.05), plan._replace(noise=max(plan.noise, 0.4))
@@ -159,6 +160,10 @@ def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float
     table = _table_of(family, plan, 0, [row for _, row in kept], drawn)
     kind = family.kinds[1] if copied > 0.1 else "ordered list"
     return MadeTable(name, family.name, kind, table, None, pairs_within([which for which, _ in kept]))
+
+
+def _take_turns(values: Sequence[float], family: ThingFamily, number: int) -> float:
+    return values[(number + sum(map(ord, family.name))) % len(values)]
 
 
 def pairs_within(things: Sequence[object]) -> list[tuple[int, int]]:
