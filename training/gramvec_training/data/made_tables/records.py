@@ -142,7 +142,8 @@ def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: floa
 def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return one table of a family, in which a drawn part of the things stands more than once."""
     plan = _draw_plan(family, drawn, scale)
-    copied, most = _take_turns(COPIED, family, number), drawn.choice(SPELLINGS)
+    copied = _take_turns(COPIED, family, number)
+    most = drawn.choice((2, 2, 3) if copied > 0.1 else SPELLINGS)
     if most > 3:
         # Things that are written in many ways are few, and no two ways are equal.
         copied, plan = min(copied, 0.05), plan._replace(noise=max(plan.noise, 0.4))
