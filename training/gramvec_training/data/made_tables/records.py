@@ -15,11 +15,12 @@ Thing = dict[str, Any]
 LEAST_ROWS, MOST_ROWS = 300, 1_800
 # How much two records of one thing differ.
 NOISES = (0.0, 0.15, 0.4, 0.4, 0.7, 1.0)
-OVERLAPS = (0.0, 0.02, 0.1, 0.3, 0.5, 0.5, 0.8, 1.0)
-COPIED = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
+# Parts of the rows that are in both tables, and of the things that stand more than once: by turns in a family's tables.
+OVERLAPS = (0.5, 0.8, 0.1, 1.0, 0.3, 0.02, 0.5, 0.0)
+COPIED = (0.1, 0.25, 0.0, 0.05, 0.5, 0.01)
 SPELLINGS = (2, 2, 2, 3, 5, 10, 20)
 # Two records of one thing share at least this part of their letters' trigrams, or are written again.
-LEAST_ALIKE = 0.2
+LEAST_ALIKE = 0.4
 TRIES = 4
 
 
@@ -45,14 +46,22 @@ class MadeTable(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column: the headers that a table may give it, how its values are written, and how often it is empty."""
+    """A column of a family.
+
+    Attributes:
+        headers: names that a table may give it.
+        write: writes a value in the way of a table, with what goes wrong.
+        empty: how often it is empty.
+        weak: whether two things that differ in it alone are one to a person who reads the table.
+    """
 
     headers: tuple[str, ...]
     write: Callable[[Any, Style, Random, float], str]
     empty: float = 0.06
+    weak: bool = False
 
 
-class Family(NamedTuple):
+class ThingFamily(NamedTuple):
     """A kind of things.
 
     Attributes:
@@ -74,7 +83,7 @@ class Family(NamedTuple):
     most: int = 1
 
 
-class Plan(NamedTuple):
+class TablePlan(NamedTuple):
     """What is drawn for one table before its rows are."""
 
     rows: int
@@ -96,10 +105,10 @@ def draw_rows(drawn: Random, scale: float) -> int:
     return max(40, int(scale * math.exp(drawn.uniform(math.log(LEAST_ROWS), math.log(MOST_ROWS)))))
 
 
-def make_two_tables(family: Family, number: int, drawn: Random, scale: float) -> MadeTable:
+def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return two tables of a family, of which a drawn part of the rows is one thing."""
     plan = _draw_plan(family, drawn, scale)
-    overlap = drawn.choice(OVERLAPS)
+    overlap = _take_turns(OVERLAPS, family, number)
     twice = drawn.choice((0.0, 0.0, 0.0, 0.05, 0.2))
     # Of the things, those in both tables and in one of them.
     count = round(2 * plan.rows / (1 + overlap))
@@ -120,7 +129,7 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
             sides[1].append((number_of_thing, _write_other(family, plan, thing, 1, drawn, first)))
     for rows in sides:
         drawn.shuffle(rows)
-    left, right = _keep_different(sides)
+    left, right = keep_different(sides)
     tables = [_table_of(family, plan, side, [row for _, row in rows], drawn) for side, rows in enumerate((left, right))]
     places: dict[int, list[int]] = {}
     for place, (which, _) in enumerate(right):
@@ -130,10 +139,11 @@ def make_two_tables(family: Family, number: int, drawn: Random, scale: float) ->
     return MadeTable(f"{family.name}-{number}", family.name, kind, tables[0], tables[1], pairs)
 
 
-def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> MadeTable:
+def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return one table of a family, in which a drawn part of the things stands more than once."""
     plan = _draw_plan(family, drawn, scale)
-    copied, most = drawn.choice(COPIED), drawn.choice(SPELLINGS)
+    copied = _take_turns(COPIED, family, number)
+    most = drawn.choice((2, 2, 3) if copied > 0.1 else SPELLINGS)
     if most > 3:
         # Things that are written in many ways are few, and no two ways are equal.
         copied, plan = min(copied, 0.05), plan._replace(noise=max(plan.noise, 0.4))
@@ -146,11 +156,15 @@ def make_one_table(family: Family, number: int, drawn: Random, scale: float) -> 
             copies = [_write_copy(family, plan, thing, drawn, first) for _ in range(drawn.randint(1, most - 1))]
             rows += [(which, copy) for copy in copies]
     drawn.shuffle(rows)
-    kept, _ = _keep_different((rows, []))
+    kept, _ = keep_different((rows, []))
     name = f"{family.name}-{number}"
     table = _table_of(family, plan, 0, [row for _, row in kept], drawn)
     kind = family.kinds[1] if copied > 0.1 else "ordered list"
     return MadeTable(name, family.name, kind, table, None, pairs_within([which for which, _ in kept]))
+
+
+def _take_turns(values: Sequence[float], family: ThingFamily, number: int) -> float:
+    return values[(number + sum(map(ord, family.name))) % len(values)]
 
 
 def pairs_within(things: Sequence[object]) -> list[tuple[int, int]]:
@@ -163,22 +177,23 @@ def pairs_within(things: Sequence[object]) -> list[tuple[int, int]]:
     )
 
 
-def _draw_things(family: Family, plan: Plan, count: int, drawn: Random) -> list[Thing]:
+def _draw_things(family: ThingFamily, plan: TablePlan, count: int, drawn: Random) -> list[Thing]:
     """Return things that differ in what the table shows of them."""
     shown: dict[tuple[str, ...], Thing] = {}
+    telling = [name for name in plan.layout if not family.columns[name].weak]
     for thing in family.draw(drawn, count, plan.kin):
-        shown.setdefault(key_of(write_clean(family, plan.layout, thing)), thing)
+        shown.setdefault(key_of(write_clean(family, telling, thing)), thing)
     return list(shown.values())
 
 
-def write_clean(family: Family, layout: Sequence[str], thing: Thing, style: Style = PLAIN) -> list[str]:
+def write_clean(family: ThingFamily, layout: Sequence[str], thing: Thing, style: Style = PLAIN) -> list[str]:
     """Return the cells of a thing in the way of a table, none of them changed or lost."""
     steady = Random(0)
     values = [(family.columns[name], thing.get(name)) for name in layout]
     return ["" if value in (None, "") else column.write(value, style, steady, 0.0) for column, value in values]
 
 
-def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
+def _draw_plan(family: ThingFamily, drawn: Random, scale: float) -> TablePlan:
     layout = tuple(drawn.choice(family.layouts.split(";")).split())
     styles = draw_style(drawn), draw_style(drawn)
     joined = None
@@ -186,12 +201,12 @@ def _draw_plan(family: Family, drawn: Random, scale: float) -> Plan:
         # One side writes two columns in one.
         at = drawn.randrange(len(layout) - 1)
         joined = (drawn.randrange(2), at, at + 1)
-    return Plan(
+    return TablePlan(
         draw_rows(drawn, scale), drawn.choice(NOISES), drawn.choice((0.0, 0.1, 0.3, 0.5)), layout, styles, joined
     )
 
 
-def _write(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, noise: float) -> list[str]:
+def _write(family: ThingFamily, plan: TablePlan, thing: Thing, side: int, drawn: Random, noise: float) -> list[str]:
     """Return the cells of a record, at least one of them filled."""
     style = plan.styles[side]
     cells = []
@@ -203,9 +218,9 @@ def _write(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, n
         else:
             text = " ".join(column.write(value, style, drawn, noise).split())
             cells.append(text or style.missing)
-    # At least half of the cells say something, and both of two.
+    # Two thirds of the cells say something, and the first of two.
     empty = [at for at, cell in enumerate(cells) if is_missing(cell)]
-    for at in empty if 2 * len(empty) > len(cells) or len(cells) == 2 else []:
+    for at in empty if 3 * len(empty) > len(cells) and (len(cells) > 2 or 0 in empty) else []:
         name = plan.layout[at]
         if thing.get(name) not in (None, ""):
             cells[at] = family.columns[name].write(thing[name], style, drawn, 0.0)
@@ -227,7 +242,9 @@ def _join_cells(cells: list[str], first: int, second: int) -> None:
     cells[second] = ""
 
 
-def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Random, first: list[str]) -> list[str]:
+def _write_other(
+    family: ThingFamily, plan: TablePlan, thing: Thing, side: int, drawn: Random, first: list[str]
+) -> list[str]:
     """Return another record of a thing, that a person could tell to be of it."""
     noise = plan.noise
     for _ in range(TRIES):
@@ -238,7 +255,7 @@ def _write_other(family: Family, plan: Plan, thing: Thing, side: int, drawn: Ran
     return _write(family, plan, thing, side, drawn, 0.0)
 
 
-def _write_copy(family: Family, plan: Plan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
+def _write_copy(family: ThingFamily, plan: TablePlan, thing: Thing, drawn: Random, first: list[str]) -> list[str]:
     """Return another record of a thing in one table, which is rarely equal to the first."""
     copy = _write_other(family, plan, thing, 0, drawn, first)
     for noise in (0.4, 0.7, 1.0):
@@ -260,17 +277,33 @@ def are_alike(one: Sequence[str], other: Sequence[str]) -> bool:
     return len(grams[0] & grams[1]) >= LEAST_ALIKE * min(len(grams[0]), len(grams[1]))
 
 
-def _keep_different(
+def keep_different(
     sides: tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]],
 ) -> tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]]:
-    """Return the rows of two sides without those that are equal to a row of another thing."""
+    """Return the rows of two sides without those that a row of another thing equals in all that they say."""
     owner: dict[tuple[str, ...], int] = {}
+    for rows in sides:
+        for which, row in rows:
+            owner.setdefault(key_of(row), which)
+    by_cell: dict[tuple[int, str], list[tuple[str, ...]]] = {}
+    for key in owner:
+        for place, cell in enumerate(key):
+            if cell:
+                by_cell.setdefault((place, cell), []).append(key)
     kept: tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]] = ([], [])
     for side, rows in enumerate(sides):
         for which, row in rows:
-            if owner.setdefault(key_of(row), which) == which:
+            key = key_of(row)
+            # The rarest of its cells has the fewest others to compare.
+            some = min((by_cell[place, cell] for place, cell in enumerate(key) if cell), key=len)
+            if owner[key] == which and not any(owner[other] != which and _says(other, key) for other in some):
                 kept[side].append((which, row))
     return kept
+
+
+def _says(whole: Sequence[str], part: Sequence[str]) -> bool:
+    """Return whether a row has all that another says."""
+    return all(cell in ("", other) for cell, other in zip(part, whole, strict=True))
 
 
 def key_of(row: Sequence[str]) -> tuple[str, ...]:
@@ -278,7 +311,9 @@ def key_of(row: Sequence[str]) -> tuple[str, ...]:
     return tuple("" if is_missing(cell) else fold(cell) for cell in row)
 
 
-def _table_of(family: Family, plan: Plan, side: int, rows: list[list[str]], drawn: Random) -> dict[str, list[str]]:
+def _table_of(
+    family: ThingFamily, plan: TablePlan, side: int, rows: list[list[str]], drawn: Random
+) -> dict[str, list[str]]:
     headers: list[str] = []
     for name in plan.layout:
         known = family.columns[name].headers
