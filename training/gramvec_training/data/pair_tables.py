@@ -185,7 +185,7 @@ def compare_two_tables(
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
     left_groups, right_groups = _group_rows(left), _group_rows(right)
-    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))
+    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))[:3]
     rows = read_rows([left_groups.columns, right_groups.columns])
     figures = pair_figures(rows, at, with_)
     rivals = rival_figures(rows, at, with_, figures, cosines)
@@ -227,7 +227,7 @@ def compare_one_table(
 ) -> LearningTable:
     """Return the candidates of one table, in which rows of equal `things` are one."""
     groups = _group_rows(columns)
-    at, with_, cosines = candidates.of((groups.join_columns(),))
+    at, with_, cosines = candidates.of((groups.join_columns(),))[:3]
     rows = read_rows([groups.columns])
     figures = pair_figures(rows, at, with_)
     rivals = rival_figures(rows, at, with_, figures, cosines)

@@ -210,7 +210,7 @@ class DedupeJob(InputFile, TableOutput):
         if self.stays == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, self.stays, cells))
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells))
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""
@@ -259,8 +259,14 @@ def _report_uncompared(table: DedupeTable, distinct: DistinctRows, watch: JobWat
 
 
 def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> None:
-    """Report large groups and a sample of the lines that are left out, each beside the line that stays."""
-    roots, unit = duplicates.stays, table.table.unit
+    """Report what is not sure, large groups, and a sample of the lines that are left out beside those that stay."""
+    roots, unit, likely = duplicates.stays, table.table.unit, duplicates.likely
+    if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
+        watch.report(
+            f"{doubtful:,} of the {len(likely.pairs.left):,} pairs are not sure enough to leave out a {unit}: those below"
+            f" {likely.sure:.3f}; look at them in the list, and give --threshold {likely.threshold:.3f} to leave them"
+            " out, too"
+        )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
         watch.report(

@@ -26,6 +26,7 @@ class LikelyPairs(NamedTuple):
     """Pairs of texts with probabilities of at least the threshold.
 
     expected: the share of them that is expected to be right; None where nothing is known of it.
+    sure: the lowest score of the pairs by which rows go: the threshold where it was given, or where most are right.
     sampled, sampled_found: as of `CandidatePairs`.
     candidates: all scored pairs, of texts that are equal without punctuation the first.
     """
@@ -33,9 +34,15 @@ class LikelyPairs(NamedTuple):
     pairs: NearPairs
     threshold: float
     expected: ExpectedShare | None
+    sure: float = 0.0
     sampled: int = 0
     sampled_found: int = 0
     candidates: NearPairs = NO_PAIRS
+
+    def sure_pairs(self) -> NearPairs:
+        """Return the pairs by which rows go."""
+        kept = self.pairs.scores >= np.float32(self.sure)
+        return NearPairs(self.pairs.left[kept], self.pairs.right[kept], self.pairs.scores[kept])
 
 
 def likely_pairs(
@@ -74,9 +81,10 @@ def likely_pairs(
         raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
-    expected = one_table_model().promise.of(scores)
+    promise = one_table_model().promise
+    sure = lowest if threshold is not None else promise.sure_from(scores, lowest)
     pairs = NearPairs(left[order], right[order], scores[order])
-    return LikelyPairs(pairs, lowest, expected, *scored.sampled, NearPairs(*scored.first_rows()))
+    return LikelyPairs(pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()))
 
 
 def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:

@@ -17,6 +17,9 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
+# Of the pairs that --keep goes by, so many are right in nine of ten tables; where not all pairs are, the least
+# probability of one.
+SURE_SHARE, SURE_PAIR = 0.9, 0.8
 
 
 class ExpectedShare(NamedTuple):
@@ -48,6 +51,26 @@ class Promise(NamedTuple):
         if not len(scores):
             return None
         return ExpectedShare(*self.range(float(scores.astype(np.float64).mean())))
+
+    def sure_from(self, scores: Floats, threshold: float) -> float:
+        """Return the lowest score of the pairs that are sure: of which SURE_SHARE is right in nine of ten tables.
+
+        Args:
+            scores: float32[p], probabilities of pairs of at least the threshold.
+            threshold: returned where all of them are sure.
+        """
+        ranked = np.sort(scores.astype(np.float64))[::-1]
+        least = next((share for share in np.arange(0.5, 1, 0.001).tolist() if self._is_sure_from(share)), 1.0)
+        means = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+        if not len(ranked) or means[-1] >= least:
+            return threshold
+        sure = ranked[means >= least]
+        return max(SURE_PAIR, float(sure[-1]) if len(sure) else 1.0)
+
+    def _is_sure_from(self, promised: float) -> bool:
+        """Return whether so high a mean probability, and any higher start, promises SURE_SHARE at least."""
+        starts = [start for start in self.starts if start > promised]
+        return all(self.range(share)[0] >= SURE_SHARE for share in (promised, *starts))
 
     def range(self, promised: float) -> tuple[float, float]:
         """Return the shares of right pairs that are to be expected where the mean probability is `promised`."""

@@ -12,7 +12,7 @@ from gramvec_training.data.made_tables.families.medicines import MEDICINES
 from gramvec_training.data.made_tables.families.orders import ORDERS
 from gramvec_training.data.made_tables.families.papers import PAPERS, SPECIES
 from gramvec_training.data.made_tables.families.parts import PARTS
-from gramvec_training.data.made_tables.families.people import PEOPLE
+from gramvec_training.data.made_tables.families.people import CUSTOMERS, PEOPLE
 from gramvec_training.data.made_tables.families.products import PRODUCTS, SOFTWARE
 from gramvec_training.data.made_tables.families.restaurants import RESTAURANTS
 from gramvec_training.data.made_tables.families.sites import SITES
@@ -26,6 +26,7 @@ __all__ = ["MadeTable", "make_tables"]
 # A family, and of how many tables each: two tables, one table, lists in order, halves.
 FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (
     (PEOPLE, 8, 6, 2, 2),
+    (CUSTOMERS, 10, 6, 0, 0),
     (COMPANIES, 6, 4, 2, 2),
     (MEDICINES, 3, 2, 2, 1),
     (PARTS, 3, 2, 1, 1),

@@ -23,6 +23,8 @@ from gramvec_training.data.made_tables.styles import draw_style
 # Parts of the rows that get misspelt copies; how many copies.
 SHARES = (0.0, 0.0, 0.01, 0.1, 0.1)
 SPELLINGS = (1, 1, 1, 1, 2, 4, 9, 19)
+# Lists that have classes, of at most so many columns, and the rows of a class.
+CLASSED, MOST_CLASSED, CLASS_SIZES = 0.4, 4, (2, 3, 6, 15, 40)
 # Of the cells of a copy beside its name, those that are lost.
 LOST = 0.2
 
@@ -66,11 +68,11 @@ def make_list_tables(
 ) -> Iterator[MadeTable]:
     """Yield lists with copies and halves of a source, each with some of its rows and columns."""
     for number in range(lists):
-        columns = _draw_part(source, drawn, scale)
-        yield _add_copies(f"{source.name}-list-{number}", source.family, columns, drawn)
+        name = f"{source.name}-list-{number}"
+        yield _add_copies(name, source.family, _add_classes(name, _draw_part(source, drawn, scale)), drawn)
     for number in range(halves):
-        columns = _draw_part(source, drawn, 2 * scale)
-        yield _halve(f"{source.name}-halves-{number}", source.family, columns, drawn)
+        name = f"{source.name}-halves-{number}"
+        yield _halve(name, source.family, _add_classes(name, _draw_part(source, drawn, 2 * scale)), drawn)
 
 
 def _draw_part(source: ListSource, drawn: Random, scale: float) -> dict[str, list[str]]:
@@ -88,6 +90,25 @@ def _draw_part(source: ListSource, drawn: Random, scale: float) -> dict[str, lis
     different = {key_of(row): row for row in rows if fold(row[0])}
     rows = list(different.values())
     return {name: [row[at] for row in rows] for at, name in enumerate(shown)}
+
+
+def _add_classes(name: str, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the columns of a list, some with a code of classes that neighbors by name share, and of classes of these.
+
+    What stands in one class is alike, and not the same.
+    """
+    drawn = Random(f"classes {name}")
+    names = next(iter(columns.values()))
+    if drawn.random() > CLASSED or len(columns) > MOST_CLASSED:
+        return columns
+    size = drawn.choice(CLASS_SIZES)
+    codes = [""] * len(names)
+    number = drawn.randrange(200)
+    for row in sorted(range(len(names)), key=lambda at: fold(names[at])):
+        number += drawn.random() < 1 / size
+        codes[row] = f"{chr(65 + number // 100 % 26)}{number % 100:02}"
+    made = columns | {"class": codes}
+    return made | {"group": [code[0] for code in codes]} if drawn.random() < 0.5 else made
 
 
 def misspell_row(row: list[str], drawn: Random) -> list[str]:

@@ -15,6 +15,8 @@ Thing = dict[str, Any]
 LEAST_ROWS, MOST_ROWS = 300, 1_800
 # How much two records of one thing differ.
 NOISES = (0.0, 0.15, 0.4, 0.4, 0.7, 1.0)
+# Parts of the things that are kin of another.
+KINS = (0.0, 0.1, 0.3, 0.5)
 # Parts of the rows that are in both tables, and of the things that stand more than once: by turns in a family's tables.
 OVERLAPS = (0.5, 0.8, 0.1, 1.0, 0.3, 0.02, 0.5, 0.0)
 COPIED = (0.1, 0.25, 0.0, 0.05, 0.5, 0.01)
@@ -72,6 +74,9 @@ class ThingFamily(NamedTuple):
         change: returns a thing as it is at another time: moved, married, renamed.
         kinds: of tables: (two tables, one table).
         most: records of a thing in each of two tables.
+        noises: how much two records of one thing differ: one of these.
+        overlaps: how much two tables share: by turns.
+        kins: what `draw` is given: one of these.
     """
 
     name: str
@@ -81,6 +86,9 @@ class ThingFamily(NamedTuple):
     change: Callable[[Thing, Random, float], Thing]
     kinds: tuple[str, str] = ("register", "one register")
     most: int = 1
+    noises: Sequence[float] = NOISES
+    overlaps: Sequence[float] = OVERLAPS
+    kins: Sequence[float] = KINS
 
 
 class TablePlan(NamedTuple):
@@ -108,7 +116,7 @@ def draw_rows(drawn: Random, scale: float) -> int:
 def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
     """Return two tables of a family, of which a drawn part of the rows is one thing."""
     plan = _draw_plan(family, drawn, scale)
-    overlap = _take_turns(OVERLAPS, family, number)
+    overlap = _take_turns(family.overlaps, family, number)
     twice = drawn.choice((0.0, 0.0, 0.0, 0.05, 0.2))
     # Of the things, those in both tables and in one of them.
     count = round(2 * plan.rows / (1 + overlap))
@@ -202,7 +210,7 @@ def _draw_plan(family: ThingFamily, drawn: Random, scale: float) -> TablePlan:
         at = drawn.randrange(len(layout) - 1)
         joined = (drawn.randrange(2), at, at + 1)
     return TablePlan(
-        draw_rows(drawn, scale), drawn.choice(NOISES), drawn.choice((0.0, 0.1, 0.3, 0.5)), layout, styles, joined
+        draw_rows(drawn, scale), drawn.choice(family.noises), drawn.choice(family.kins), layout, styles, joined
     )
 
 

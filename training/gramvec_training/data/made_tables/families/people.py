@@ -278,6 +278,22 @@ def _other_flat(flat: str, drawn: Random) -> str:
     return f"Apt {drawn.randint(61, 90)}"
 
 
+def change_customer(person: Thing, drawn: Random, noise: float) -> Thing:
+    """Return a customer as another list knows them: a fifth has moved, whatever else differs."""
+    made = change_person(person, drawn, min(noise, 0.4))
+    return _move(made, drawn) if drawn.random() < 0.2 else made
+
+
+def _move(person: Thing, drawn: Random) -> Thing:
+    locale = _locale_of(person)
+    fake = words.open_faker(locale.code, drawn)
+    return person | {
+        "address": (words.draw_street(locale.code, fake, drawn), _draw_number(drawn), _draw_flat(drawn)),
+        "postcode": words.draw_postcode(locale, fake, drawn),
+        "town": words.draw_town(locale, fake, drawn),
+    }
+
+
 def change_person(person: Thing, drawn: Random, noise: float) -> Thing:
     """Return a person as another register knows them: moved, married, with another phone and address of mail."""
     made = dict(person)
@@ -336,3 +352,18 @@ person employer town; first last gender born address postcode town id; person em
 address postcode town country email; person born id; person address email phone; person phone email address town
 """
 PEOPLE = ThingFamily("people", _COLUMNS, _LAYOUTS, draw_people, change_person)
+# Lists of customers, with all columns that could tell who one is, households, and many who have moved.
+CUSTOMERS = ThingFamily(
+    "customers",
+    _COLUMNS,
+    """
+person address postcode town email phone; person address postcode town email phone; first last address postcode town
+email phone; person address email phone; person address postcode town phone email; last first born address postcode
+town phone email; person address town email
+""",
+    draw_people,
+    change_customer,
+    noises=(0.2, 0.4, 0.4, 0.7),
+    overlaps=(0.1, 0.3, 0.5, 0.5, 0.8),
+    kins=(0.3, 0.5, 0.5),
+)
