@@ -263,9 +263,9 @@ def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> Non
     roots, unit, likely = duplicates.stays, table.table.unit, duplicates.likely
     if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
         watch.report(
-            f"{doubtful:,} of the {len(likely.pairs.left):,} pairs are not sure enough to leave out a {unit}: those below"
-            f" {likely.sure:.3f}; look at them in the list, and give --threshold {likely.threshold:.3f} to leave them"
-            " out, too"
+            f"{doubtful:,} of the {len(likely.pairs.left):,} pairs, those below {likely.sure:.3f}, are not sure enough"
+            f" to leave out a {unit}: look at them in the list, or give --threshold {likely.threshold:.3f} to take them"
+            " all"
         )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
