@@ -98,7 +98,7 @@ def test_weights_that_are_no_better_are_not_written(tmp_path: Path) -> None:
         for row in range(60)
     ]  # labels that say nothing
     (tmp_path / "a.tsv").write_text("".join(f"{left}\t{right}\t{label}\n" for left, right, label in rows))
-    command = ["fit", "--pairs", tmp_path / "a.tsv", "--from", "gramvec-en", "--export", tmp_path / "m"]
+    command = ["fit-pairs", tmp_path / "a.tsv", "--from", "gramvec-en", "--export", tmp_path / "m"]
     done = call(*command)
     assert done.exit_code == 1
     assert "beside " in done.stdout and "F1 of pairs: " in done.stdout

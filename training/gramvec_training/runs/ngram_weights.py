@@ -106,7 +106,7 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
     if pairs.binary and min(matching, len(pairs.labels) - matching) < MIN_PAIRS:
         raise InputError(
             f"{shorten_path(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; "
-            f"give at least {MIN_PAIRS} of either, or --learn rows, which takes those with 1"
+            f"give at least {MIN_PAIRS} of either, or call gramvec-train fit-pairs, which takes those with 1"
         )
     if not pairs.binary and (len(pairs.labels) < MIN_PAIRS or pairs.labels.std() == 0):
         raise InputError(
