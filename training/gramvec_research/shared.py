@@ -33,7 +33,7 @@ from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun
 from gramvec_training.runs.sif import read_word_vectors
-from gramvec_training.runs.train import carry_out
+from gramvec_training.runs.train import train
 from gramvec_training.shared import Floats, digest, write_atomically
 
 ResultRow = Mapping[str, str | float | None]
@@ -230,7 +230,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
         if not resume:
             make_way(folder, overwrite=True)
             begin_run(folder, config, data, command=f"python -m gramvec_research run ({name}, seed {seed})")
-        carry_out(read_begun(folder), folder, RunOptions(resume=resume, device="cpu"))
+        train(read_begun(folder), folder, RunOptions(resume=resume, device="cpu"))
     return folder, read_record(folder)
 
 

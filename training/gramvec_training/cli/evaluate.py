@@ -18,6 +18,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.common.run import JobRun
 from gramvec.jobs.tables.staging import check_place
+from gramvec_training.api import open_model
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
@@ -370,15 +371,9 @@ def card(
 
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
     """Open a run folder's model, or a bundle's."""
-    import gramvec
-    from gramvec_training.evaluate.backend import remove_components_of_sets, serve_model
-    from gramvec_training.runs.run_dir import is_begun, load_run
-    from gramvec_training.runs.train import wrap_run
+    from gramvec_training.evaluate.backend import remove_components_of_sets
 
-    if is_begun(Path(name)):
-        model = wrap_run(load_run(Path(name)), device)
-    else:
-        model = serve_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
+    model = open_model(name, device=device, space=space)
     return model if components is None else remove_components_of_sets(model, components, sides)
 
 

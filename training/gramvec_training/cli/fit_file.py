@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from gramvec_training.cli.records import record_options
-from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, describe_not_written, measure_seconds, one_sentence
+from gramvec_training.cli.support import (
+    OVERWRITE,
+    PATH,
+    describe_not_written,
+    measure_seconds,
+    one_sentence,
+    run_and_report,
+)
 from gramvec_training.options import LabelOptions, PairOptions, RunOptions, SifOptions, WeightOptions
 
 if TYPE_CHECKING:
@@ -162,4 +169,4 @@ def sif(options: SifOptions, out: Path, overwrite: bool) -> None:
     sources = ["--vectors", show_path(options.vectors), "--freq", show_path(options.freq)]
     sources += [word for path in options.texts for word in ("--texts", show_path(path))]
     run = RunOptions(device="cpu", overwrite=overwrite)
-    carry_out(out, make_sif_config(options, name="sif"), Path(), format_command("sif", *sources), options=run)
+    run_and_report(out, make_sif_config(options, name="sif"), Path(), format_command("sif", *sources), options=run)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import click
 
 from gramvec.cli.terminal import COMMAND_LINE
+from gramvec_training.api import may_replace
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.fit_file import learn_weights, plan_file_run, show_file, sif
@@ -23,10 +24,9 @@ from gramvec_training.cli.support import (
     OVERWRITE,
     PATH,
     Notes,
-    carry_out,
     list_given,
-    may_replace,
     one_sentence,
+    run_and_report,
     start_clock,
     write_bundle,
 )
@@ -134,7 +134,7 @@ def fit(
         may_replace(bundle, overwrite=options.overwrite)
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
     command = format_command("fit", *([show_path(config)] if config else []))
-    carry_out(folder, wanted, data, command, options=options, bundle=bundle, anyway=anyway)
+    run_and_report(folder, wanted, data, command, options=options, bundle=bundle, anyway=anyway)
 
 
 def _check_together(options: RunOptions, bundle: Path | None) -> None:
@@ -207,7 +207,7 @@ def _fit_file(
     words += ["--from", show_path(Path(own.start))] if own.start else []
     words += list_given("layout", *_OF_FILE, "bad_rows", "held_out", "epochs", "rate")
     command = format_command(*words)
-    carry_out(folder, config, None, command, options=options, bundle=bundle, anyway=anyway, read=read)
+    run_and_report(folder, config, None, command, options=options, bundle=bundle, anyway=anyway, read=read)
 
 
 @main.command()
@@ -287,7 +287,7 @@ def distill(
     source += ["--teacher", Path(own.teacher).name] if own.teacher else []
     folder = out or Path("runs") / (wanted.model.name if wanted else "")
     options = options.model_copy(update={"cache": own.cache})
-    carry_out(folder, wanted, data, format_command("distill", *source), options=options)
+    run_and_report(folder, wanted, data, format_command("distill", *source), options=options)
 
 
 for _command in (sif, adapt, convert, lexical, evaluate, report, card):

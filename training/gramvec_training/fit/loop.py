@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.jobs.common.bars import progress_bar
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.fit.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
@@ -140,6 +140,7 @@ def fit(
     save_every: float = 60.0,
     log: Log | None = None,
     selection: Selection | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> History:
     """Train to the last step; write `checkpoint` every `save_every` seconds and when stopped.
 
@@ -156,16 +157,12 @@ def fit(
     if resume:
         run.restore()
     history, steps, batch = run.history, trainer.objective.steps, trainer.objective.schedule.batch
-    with (
-        collect_signals() as caught,
-        progress_bar("fit", steps * batch, "", initial=history.steps * batch) as bar,
-    ):
+    progress.start("fit", steps * batch, "examples", history.steps * batch)
+    with collect_signals() as caught:
         clock = saved = time.monotonic()
         for examples in _examples(trainer.objective, range(history.steps, steps)):
             mean = run.take(examples)
-            bar.update(batch)
-            if mean is not None:
-                bar.set_postfix(loss=f"{mean:.4f}", refresh=False)
+            progress.advance(batch, "" if mean is None else f"loss {mean:.4f}")
             run.look()
             now = time.monotonic()
             history.seconds, clock = history.seconds + now - clock, now

@@ -141,6 +141,12 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def is_better(record: dict[str, Any]) -> bool:
+    """Return False where a record has a verdict that the new model is no better for sure."""
+    found = record.get("labels") or record.get("held_out") or {}
+    return bool(found.get("verdict", {"better": True})["better"])
+
+
 def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: RepeatedParts) -> None:
     """Write the vocabulary, the texts one a line (line breaks become spaces), and the memo counts."""
     partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
