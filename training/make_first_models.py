@@ -24,7 +24,7 @@ from corpora.recipe import read_table
 from fetch_data import fetch_all
 from gramvec.errors import GramvecError
 from gramvec_training import RunOptions, evaluate, fit
-from gramvec_training.evaluate.report import format_table
+from gramvec_training.evaluation.report import format_table
 
 CONFIGS = Path(__file__).parent / "configs"
 MODELS = Path(__file__).parents[1] / "models"
@@ -76,10 +76,10 @@ def ask_served(bundle: Path) -> str:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "gramvec", "serve", "--model", str(bundle), "--port", str(port)]
     body = json.dumps({"query": ASKED[0], "documents": list(ASKED[1:])}).encode()
-    request = urllib.request.Request(  # noqa: S310 - this machine
+    request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/rerank", data=body, headers={"Content-Type": "application/json"}
     )
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as service:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as service:  # noqa: S603
         try:
             ends = time.monotonic() + SECONDS
             while time.monotonic() < ends and service.poll() is None:
@@ -102,7 +102,7 @@ def ask_served(bundle: Path) -> str:
               help="Folder of the three configs.  [default: training/configs/small]")  # fmt: skip
 @click.option("--mirror", metavar="URL", help="Where OWNER/NAME/COMMIT/PATH lies, instead of GitHub.")
 def main(folder: Path, out: Path, configs: Path, mirror: str | None) -> None:
-    """Train the papers' models on a cut of FOLDER, score them beside the shipped ones, and serve each for a question."""
+    """Train the papers' models on a cut of FOLDER, score them beside the shipped ones, and serve each once."""
     began = time.monotonic()
     paths = [configs / f"{name}.toml" for name in NAMES]
     files = list_files(paths)

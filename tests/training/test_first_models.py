@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from test_fetching_data import COMMIT, Mirror, mirror, recipe, recipes
 
 from conftest import ROOT
-from test_fetching_data import COMMIT, Mirror, mirror, recipe, recipes
 
 sys.path.insert(0, str(ROOT / "training"))
 first = import_module("make_first_models")
 sys.path.pop(0)
 
-mirror = mirror  # noqa: PLW0127 - the fixture
+mirror = mirror
 WORDS = ("red", "blue", "old", "new", "fast", "slow", "small", "big")
 THINGS = ("car", "boat", "house", "tree")
 GROUPS = "".join(f"the {word} {thing}\ta {thing} that is {word}\n" for word in WORDS for thing in THINGS)
@@ -41,7 +41,8 @@ MEAN = 'pooling = "mean"\nactivation = "linear"\nbias = false'
 def configs(tmp_path: Path) -> Path:
     folder = tmp_path / "configs"
     folder.mkdir()
-    sif = '[sif]\nrun = "paragram-phrase"\nfrequencies = "freq/w.txt.gz"\n[[texts]]\npath = "a.groups.tsv.gz"\nlayout = "columns"'
+    sif = '[sif]\nrun = "paragram-phrase"\nfrequencies = "freq/w.txt.gz"\n'
+    sif += '[[texts]]\npath = "a.groups.tsv.gz"\nlayout = "columns"'
     for name, model, features, learns in (
         ("charagram-phrase", "", "orders = [2, 3]", TRAINING),
         ("paragram-phrase", MEAN, WORDS_ONLY, TRAINING),

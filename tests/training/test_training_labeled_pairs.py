@@ -11,7 +11,7 @@ import gramvec
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec_training.evaluate.matching import score_pairs, show_pair_report
+from gramvec_training.evaluation.matching import score_pairs, show_pair_report
 from gramvec_training.objectives.ngram_weights import (
     NgramCounts,
     TextPairs,

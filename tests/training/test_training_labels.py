@@ -17,7 +17,7 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import parse_config
 from gramvec_training.data.sampling import LabelGroups, LabelTexts, Mixture, split_labels
-from gramvec_training.evaluate.classification import (
+from gramvec_training.evaluation.classification import (
     measure_label_accuracies,
     measure_label_cosines,
     score_labels,

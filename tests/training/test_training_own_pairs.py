@@ -26,7 +26,7 @@ from gramvec_training.config import Start, parse_config
 from gramvec_training.data.sampling import HeldOut, join_held_out, split_held_out
 from gramvec_training.data.vocabulary import extend_vocabulary
 from gramvec_training.encoders.build import make_encode
-from gramvec_training.evaluate.tasks import measure_retrieval, show_retrieval
+from gramvec_training.evaluation.tasks import measure_retrieval, show_retrieval
 from gramvec_training.readers import lines
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run

@@ -20,8 +20,8 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, find_mega_batch_negatives
 from gramvec_training.options import RunOptions

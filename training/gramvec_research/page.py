@@ -24,7 +24,7 @@ from gramvec_research.shared import (
     write_packed,
 )
 from gramvec_research.vectors import save_vectors
-from gramvec_training.evaluate.report import format_markdown_table, plot_curves
+from gramvec_training.evaluation.report import format_markdown_table, plot_curves
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.shared import digest, write_atomically

@@ -24,11 +24,11 @@ from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import count_documents
 from gramvec_training.encoders.bag import make_bag
 from gramvec_training.encoders.build import make_encode, make_similarity
-from gramvec_training.evaluate.backend import ScoredModel, remove_components_of_sets
-from gramvec_training.evaluate.report import read_record
-from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
+from gramvec_training.evaluation.backend import ScoredModel, remove_components_of_sets
+from gramvec_training.evaluation.report import read_record
+from gramvec_training.evaluation.similarity import SimilaritySet, find_sets, score_sets
 from gramvec_training.export.bundle import read_weights
-from gramvec_training.fit.sif import make_word_table, weigh_words, weigh_words_by_idf
+from gramvec_training.fitting.sif import make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun

@@ -17,7 +17,7 @@ from gramvec_training.options import LabelOptions, PairOptions, RunOptions, Text
 
 if TYPE_CHECKING:
     from gramvec_training.config import Config
-    from gramvec_training.evaluate.backend import ScoredModel
+    from gramvec_training.evaluation.backend import ScoredModel
     from gramvec_training.readers.lines import RowsRead
     from gramvec_training.runs.run_dir import StartedRun
 
@@ -213,8 +213,8 @@ def evaluate(
         InputError: There is no such set, or no usable line in it.
         BundleError: There is no such bundle.
     """
-    from gramvec_training.evaluate.backend import evaluate_models
-    from gramvec_training.evaluate.similarity import find_sets
+    from gramvec_training.evaluation.backend import evaluate_models
+    from gramvec_training.evaluation.similarity import find_sets
 
     found, _ = find_sets([Path(path) for path in sets])
     names = tuple(dict.fromkeys(map(str, models)))
@@ -229,7 +229,7 @@ def open_model(name: str, *, device: str, space: str) -> ScoredModel:
         InputError: The run is not finished.
     """
     import gramvec
-    from gramvec_training.evaluate.backend import serve_model
+    from gramvec_training.evaluation.backend import serve_model
     from gramvec_training.runs.run_dir import is_begun, load_run
     from gramvec_training.runs.train import wrap_run
 

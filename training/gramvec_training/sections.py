@@ -50,8 +50,8 @@ class Schedule(Strict):
     """Optimizer, learning rate and length of training: either `steps` or `epochs`; `batch` counts examples.
 
     The L2 terms are 0.5 * l2 * ||theta - center||^2, added to the batch's mean loss, as in the authors' code (the
-    papers' formulas have no 0.5). They and the optimizers are lazy on the table (gramvec_training.fit.optimizers). The
-    center "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
+    papers' formulas have no 0.5). They and the optimizers are lazy on the table (gramvec_training.fitting.optimizers).
+    The center "initial" is what a parameter was at the start: word vectors, iRNN's identity, or a finished model.
     """
 
     batch: Annotated[int, Field(ge=2)]

@@ -113,8 +113,8 @@ def learn_weights(pairs: Path, options: WeightOptions, bundle: Path, *, anyway: 
         InputError: It is not better, and not `anyway`; or the file cannot be used.
     """
     from gramvec.errors import InputError
-    from gramvec_training.evaluate.matching import show_pair_report
-    from gramvec_training.evaluate.verdict import describe_verdict
+    from gramvec_training.evaluation.matching import show_pair_report
+    from gramvec_training.evaluation.verdict import describe_verdict
     from gramvec_training.readers.lines import is_piped, spool
     from gramvec_training.runs.ngram_weights import learn_ngram_weights
     from gramvec_training.runs.run_dir import INPUT

@@ -179,7 +179,7 @@ def run_and_report(
 
 def run(begun: StartedRun, folder: Path, options: RunOptions, *, again: str) -> dict[str, Any]:
     """Carry out a run and return its record; when stopped, print how to continue, which `again` completes."""
-    from gramvec_training.fit.loop import TrainingInterrupted
+    from gramvec_training.fitting.loop import TrainingInterrupted
     from gramvec_training.runs.train import train
 
     try:
@@ -191,7 +191,7 @@ def run(begun: StartedRun, folder: Path, options: RunOptions, *, again: str) -> 
 
 
 def _report(record: dict[str, Any], folder: Path) -> None:
-    from gramvec_training.evaluate.report import format_table
+    from gramvec_training.evaluation.report import format_table
 
     if record["scores"]["tasks"]:
         click.echo(format_table({record["name"]: record["scores"]}))
@@ -203,9 +203,9 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 def report_held_out(record: dict[str, Any]) -> None:
     """Print the tables of a record's held-out texts and pairs, with a note where the model has become worse."""
-    from gramvec_training.evaluate.classification import show_label_report
-    from gramvec_training.evaluate.tasks import show_retrieval
-    from gramvec_training.evaluate.verdict import describe_verdict
+    from gramvec_training.evaluation.classification import show_label_report
+    from gramvec_training.evaluation.tasks import show_retrieval
+    from gramvec_training.evaluation.verdict import describe_verdict
 
     if (labels := record.get("labels")) is not None:
         click.echo(show_label_report(labels))

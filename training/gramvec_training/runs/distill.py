@@ -17,8 +17,8 @@ from gramvec_training.data.misspelling import find_spelt_alike, make_copies, mis
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.export.adapt import kind_of
-from gramvec_training.fit.loop import History
-from gramvec_training.fit.trainer import choose_device
+from gramvec_training.fitting.loop import History
+from gramvec_training.fitting.trainer import choose_device
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.distillation import SpellingWords, TaughtTexts, build_distillation
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings

@@ -14,8 +14,8 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
-from gramvec_training.evaluate.matching import judge_pairs, score_pairs
-from gramvec_training.evaluate.verdict import group_rows
+from gramvec_training.evaluation.matching import judge_pairs, score_pairs
+from gramvec_training.evaluation.verdict import group_rows
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
 from gramvec_training.readers.lines import shorten_path

@@ -30,15 +30,15 @@ from gramvec_training.data.sampling import (
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode, make_unit_encode
-from gramvec_training.evaluate.classification import (
+from gramvec_training.evaluation.classification import (
     measure_label_accuracies,
     measure_label_cosines,
     measure_label_hits,
     score_labels,
 )
-from gramvec_training.evaluate.tasks import list_reciprocal_ranks, measure_retrieval
-from gramvec_training.evaluate.verdict import count_values, judge, mean_of
-from gramvec_training.fit.loop import History, Selection
+from gramvec_training.evaluation.tasks import list_reciprocal_ranks, measure_retrieval
+from gramvec_training.evaluation.verdict import count_values, judge, mean_of
+from gramvec_training.fitting.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
 from gramvec_training.readers.labels import read_label_texts

@@ -15,7 +15,7 @@ from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config
 from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.fit.loop import History, Selection
+from gramvec_training.fitting.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 from gramvec_training.options import RunOptions
 from gramvec_training.runs.run_dir import StartedRun

@@ -30,7 +30,7 @@ from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
 from gramvec_training.encoders.build import make_encode, restore_encoder
 from gramvec_training.encoders.graphs import graph_encoder
-from gramvec_training.evaluate.card import write_card
+from gramvec_training.evaluation.card import write_card
 from gramvec_training.export.adapt import make_whitening, scale_rows
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose_chunks, export_bundle
 from gramvec_training.readers.lines import RowsRead, SkippedRows

@@ -21,8 +21,8 @@ from gramvec_training.data.vocabulary import RepeatedParts, count_documents
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode
-from gramvec_training.fit.loop import History
-from gramvec_training.fit.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
+from gramvec_training.fitting.loop import History
+from gramvec_training.fitting.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.readers.vectors import find_vectors, read_frequencies, read_vectors
 from gramvec_training.runs.plan import Plan
 from gramvec_training.runs.run_dir import PARITY_TEXTS, is_begun, load_run, spec_of

@@ -15,10 +15,10 @@ from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec_training.config import Config
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode, make_similarity, zero_unknown
-from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
-from gramvec_training.fit.loop import History, Log, Selection, fit
-from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.evaluation.backend import ScoredModel
+from gramvec_training.evaluation.similarity import SimilaritySet, find_sets, round_scores, score_sets
+from gramvec_training.fitting.loop import History, Log, Selection, fit
+from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.options import RunOptions
 from gramvec_training.runs.distill import DistillationPlan
 from gramvec_training.runs.pairs import LabelPlan, PairPlan

@@ -23,7 +23,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.search.index import Index
 from gramvec.lexical.letters import LETTERS_SHARE, Collection, letter_scores
 from gramvec.lexical.sparse import fit
-from gramvec_training.evaluate.backend import (
+from gramvec_training.evaluation.backend import (
     SCORES_A_BLOCK,
     Cosines,
     EncodeRows,

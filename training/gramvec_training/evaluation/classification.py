@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gramvec.errors import InputError
 from gramvec_training.data.sampling import LabelTexts
-from gramvec_training.evaluate.backend import ModelForTexts, UnitRows, normalize_rows
+from gramvec_training.evaluation.backend import ModelForTexts, UnitRows, normalize_rows
 from gramvec_training.readers.lines import read_rows
 from gramvec_training.shared import Encode, Floats, Ints
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from gramvec.errors import DeviceError, InputError
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.fit.optimizers import LazyOptimizer, make_optimizer, rate_at
+from gramvec_training.fitting.optimizers import LazyOptimizer, make_optimizer, rate_at
 from gramvec_training.objectives.base import Examples, Objective, move
 
 

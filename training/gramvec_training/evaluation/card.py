@@ -14,9 +14,9 @@ from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.neighbors import nearest_words_of
-from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
-from gramvec_training.evaluate.report import format_markdown_table, format_score, format_share
-from gramvec_training.evaluate.similarity import PHRASES, WORDS, SimilaritySet
+from gramvec_training.evaluation.backend import Typos, evaluate_models, serve_model
+from gramvec_training.evaluation.report import format_markdown_table, format_score, format_share
+from gramvec_training.evaluation.similarity import PHRASES, WORDS, SimilaritySet
 from gramvec_training.systems import System, find_system
 
 

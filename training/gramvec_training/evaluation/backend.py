@@ -12,14 +12,14 @@ import numpy.typing as npt
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec_training.evaluate.similarity import (
+from gramvec_training.evaluation.similarity import (
     SimilaritySet,
     keep_sentence_sets,
     measure_coverage,
     misspell_sets,
     score_sets,
 )
-from gramvec_training.fit.sif import find_common_components, remove_components
+from gramvec_training.fitting.sif import find_common_components, remove_components
 from gramvec_training.shared import Doubles, Encode, Floats, Ints, Similarity
 
 ComponentSides = Literal["both", "each"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.backend import ModelForTexts
+from gramvec_training.evaluation.backend import ModelForTexts
 from gramvec_training.readers.lines import number_lines, read_rows
 
 DEPTH = 10

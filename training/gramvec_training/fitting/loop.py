@@ -18,7 +18,7 @@ import torch
 from gramvec.errors import GramvecError, InputError
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.sections import Every
 from gramvec_training.shared import write_atomically

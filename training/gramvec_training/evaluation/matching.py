@@ -19,9 +19,9 @@ import numpy.typing as npt
 from gramvec.errors import InputError
 from gramvec.jobs.tables.columns import TableRows
 from gramvec.jobs.tables.inputs import FileFormat
-from gramvec_training.evaluate.backend import ModelForTexts, TextComparison
-from gramvec_training.evaluate.similarity import correlate
-from gramvec_training.evaluate.verdict import f1_of, judge, pearson_of
+from gramvec_training.evaluation.backend import ModelForTexts, TextComparison
+from gramvec_training.evaluation.similarity import correlate
+from gramvec_training.evaluation.verdict import f1_of, judge, pearson_of
 from gramvec_training.readers.lines import check_exists
 from gramvec_training.shared import Bools, Doubles, Ints
 

@@ -13,11 +13,11 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.data.sampling import HeldOut
-from gramvec_training.evaluate.backend import ModelForTexts, Typos
-from gramvec_training.evaluate.classification import ClassificationSet, learn_classes
-from gramvec_training.evaluate.matching import MatchingSet, score_matching
-from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
-from gramvec_training.evaluate.similarity import (
+from gramvec_training.evaluation.backend import ModelForTexts, Typos
+from gramvec_training.evaluation.classification import ClassificationSet, learn_classes
+from gramvec_training.evaluation.matching import MatchingSet, score_matching
+from gramvec_training.evaluation.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
+from gramvec_training.evaluation.similarity import (
     SimilaritySet,
     keep_sentence_sets,
     misspell_sets,

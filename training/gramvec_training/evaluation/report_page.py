@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gramvec.jobs.report import ComparedValue, JobReport, Pair, PairList, ScoreComparison, Table, ValuePair
-from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.report import COVERAGE, ModelReport, ReportRows, list_score_tables
-from gramvec_training.evaluate.similarity import SimilaritySet
+from gramvec_training.evaluation.backend import ScoredModel
+from gramvec_training.evaluation.report import COVERAGE, ModelReport, ReportRows, list_score_tables
+from gramvec_training.evaluation.similarity import SimilaritySet
 from gramvec_training.shared import Doubles
 
 MAX_PAIRS = 30
