@@ -41,6 +41,7 @@ from gramvec_training.sections import (
     TextSource,
     VocabularyLimits,
 )
+from gramvec_training.systems import find_system
 
 Sampling = Literal["max", "mix", "rand"]
 Among = Literal["both", "own"]
@@ -210,6 +211,15 @@ class Config(Strict):
         if self.objective is None:  # records of runs, and digests of them, are as they were without the section
             values.pop("objective", None)
         return values
+
+    @model_validator(mode="after")
+    def _kind_of_system_or_encoder(self) -> Config:
+        if self.encoder is None or self.model.kind != self.encoder.kind:
+            try:
+                find_system(self.model.kind)
+            except ValueError as error:
+                raise ValueError(f"model.kind: {error}") from None
+        return self
 
     @model_validator(mode="after")
     def _one_encoder(self) -> Config:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,7 +23,6 @@ from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
 from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
 from gramvec_training.registry import Registry
-from gramvec_training.systems import find_system
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -183,11 +181,6 @@ Activation = Literal["linear", "tanh", "relu"]
 FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
 
 
-def _check_system(kind: str) -> str:
-    find_system(kind)
-    return kind
-
-
 class ModelSettings(Strict):
     """Name, kind and sizes of the model.
 
@@ -198,7 +191,7 @@ class ModelSettings(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    kind: Annotated[str, AfterValidator(_check_system)]
+    kind: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # a system's, or that of [encoder] (see systems)
     dimension: PositiveCount = 300
     width: PositiveCount | None = None
     pooling: EncoderPooling = "sum"

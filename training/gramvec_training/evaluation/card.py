@@ -17,7 +17,7 @@ from gramvec.explain.neighbors import nearest_words_of
 from gramvec_training.evaluation.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluation.report import format_markdown_table, format_score, format_share
 from gramvec_training.evaluation.similarity import PHRASES, WORDS, SimilaritySet
-from gramvec_training.systems import System, find_system
+from gramvec_training.systems import System, describe_system
 
 
 def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_bytes: int) -> str:
@@ -26,7 +26,7 @@ def write_card(record: Mapping[str, Any], *, name: str, precision: str, table_by
     `record` is a run's; with its key `evaluation` (see bundle_card.assess) every figure is of the finished bundle,
     else the scores are those that the trainer computed. `table_bytes` is the size of the stored table.
     """
-    system = find_system(str(record["kind"]))
+    system = describe_system(str(record["kind"]))
     evaluation = record.get("evaluation")
     dimension = record.get("dimension") or record["config"]["model"]["dimension"]
     size = f"a table of {table_bytes / 1e6:.1f} MB"
