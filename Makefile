@@ -172,16 +172,16 @@ train: $(VENV)/.dev  ## fetch 20 MB of open data (or DATA=FOLDER), train each pa
 	@$(BIN)/python training/make_first_models.py $(or $(DATA),build/data) --out $(RUNS)/first $(if $(MIRROR),--mirror $(MIRROR))
 
 train-shipped: needs-data $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
-	$(BIN)/gramvec-train distill training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+	$(BIN)/gramvec-train distill training/configs/shipped/gramvec-en-clean.toml --data $(DATA)/train \
 		--out $(RUNS)/gramvec-en-clean --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-clean -o runs/bundles/gramvec-en-clean
 	for name in $(filter-out sif,$(MODELS)); do \
-		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
+		$(BIN)/gramvec-train distill training/configs/shipped/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
 	done
-	$(BIN)/gramvec-train lexical models/gramvec-en --config training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+	$(BIN)/gramvec-train lexical models/gramvec-en --config training/configs/shipped/gramvec-en-clean.toml --data $(DATA)/train \
 		-o models/gramvec-en
-	$(BIN)/gramvec-train fit training/configs/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
+	$(BIN)/gramvec-train fit training/configs/shipped/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/sif -o models/sif
 	$(MAKE) cards
 

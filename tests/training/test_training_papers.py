@@ -31,7 +31,7 @@ from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import BagSettings
 from training_support import research
 
-CONFIGS = Path(__file__).parents[2] / "training" / "configs"
+CONFIGS = Path(__file__).parents[2] / "training" / "configs" / "papers"
 
 
 def step(optimizer: LazyOptimizer, rows: list[int], gradient: list[list[float]], rate: float) -> None:

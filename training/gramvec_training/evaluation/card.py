@@ -58,7 +58,7 @@ def _not_the_papers(record: Mapping[str, Any], system: System) -> list[str]:
     return [
         f"The architecture is the paper's. The {what} are not: they were learned from a teacher, {taught['model']}, so "
         "these scores stand for this model and not for the paper's. The paper's own training is one command, on the "
-        f"paper's data: `gramvec-train fit training/configs/{system.paper_config}.toml`."
+        f"paper's data: `gramvec-train fit training/configs/papers/{system.paper_config}.toml`."
     ]
 
 
