@@ -276,6 +276,8 @@ def test_bad_calls_exit_with_2(arguments: list[str], message: str) -> None:
 def test_failures_exit_with_1_and_one_sentence(folder: Path, words_run: Path) -> None:
     nowhere = folder / "nowhere"
     assert "no such config" in sentence(call("fit", nowhere))
+    moved = ROOT / "training/configs/sif.toml"
+    assert f"there is {moved.parent}/shipped/sif.toml and {moved.parent}/small/sif.toml" in sentence(call("fit", moved))
     assert "no such file" in sentence(call("fit-pairs", nowhere, "--out", folder / "f1"))
     assert "not empty" in sentence(call("fit", folder / "words.toml", "--data", folder, "--out", words_run))
     assert "not a folder but a file" in sentence(call("fit-pairs", folder / "pairs.tsv", "--out", folder / "pairs.tsv"))

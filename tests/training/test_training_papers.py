@@ -199,7 +199,9 @@ def vocabulary_in(folder: Path, config: Config) -> Vocabulary:
     (folder / "pairs.tsv").write_text("cat\tkitten\ncat\tdog\ndog\tcat\n")
     (folder / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     assert config.training is not None
-    return PairPlan(StartedRun(config, folder, "test"), folder, RunOptions(device="cpu")).vocabulary
+    plan = PairPlan(StartedRun(config, folder, "test"), folder, RunOptions(device="cpu"))
+    plan.prepare()
+    return plan.vocabulary
 
 
 def test_the_words_of_the_initial_vectors_are_the_vocabulary(tmp_path: Path) -> None:
@@ -253,6 +255,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
     )
     assert config.training is not None
     plan = PairPlan(StartedRun(config, tmp_path, "test"), tmp_path, RunOptions(device="cpu"))
+    plan.prepare()
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
     assert isinstance(objective, MarginObjective)
     pairs = objective.mixture.epoch(0)

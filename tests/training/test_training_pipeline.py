@@ -44,7 +44,9 @@ def data(tmp_path: Path) -> Path:
 
 
 def prepared(one: Config, data: Path) -> Plan:
-    return PairPlan(StartedRun(one, data, "test"), data, RunOptions(device="cpu"))
+    plan = PairPlan(StartedRun(one, data, "test"), data, RunOptions(device="cpu"))
+    plan.prepare()
+    return plan
 
 
 def objective_of(plan: Plan) -> MarginObjective:

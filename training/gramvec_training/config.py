@@ -301,7 +301,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such config; the shipped ones are in training/configs") from None
+        below = sorted(str(other) for other in path.parent.glob("*/*.toml") if other.name == path.name)
+        where = f"there is {' and '.join(below)}" if below else "the shipped ones are in training/configs"
+        raise InputError(f"{path}: no such config; {where}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the config cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
