@@ -80,7 +80,7 @@ class _Fit(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for word in args:
             if (new := self._MOVED.get(word.partition("=")[0])) is not None:
-                raise click.UsageError(f"{word.partition('=')[0]} is a command of its own: gramvec-train {new}")
+                raise click.UsageError(f"{word.partition('=')[0]} is a command of its own: gramvec-train {new}", ctx)
         return super().parse_args(ctx, args)
 
 
