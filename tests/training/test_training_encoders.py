@@ -80,6 +80,6 @@ def test_what_it_cannot_do_is_said(folder: Path) -> None:
     values = {"training": {"steps": 1}, "data": [{"path": "x"}], "encoder": {"kind": "two-layer"}}
     with pytest.raises(InputError, match=r"model\.pooling belongs to a model without \[encoder\]"):
         parse_config({**values, "model": {"name": "m", "kind": "gramvec", "pooling": "mean"}}, source="test")
-    result = call("fit", "--pairs", folder / "pairs.tsv", "--from", folder / "two", "--out", folder / "more")
+    result = call("fit-pairs", folder / "pairs.tsv", "--from", folder / "two", "--out", folder / "more")
     assert result.exit_code == 1
     assert "no bag of rows" in result.stderr
