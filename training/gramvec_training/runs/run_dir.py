@@ -30,7 +30,7 @@ from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
 from gramvec_training.encoders.build import make_encode, restore_encoder
 from gramvec_training.encoders.graphs import graph_encoder
-from gramvec_training.evaluate.card import write_card
+from gramvec_training.evaluation.card import write_card
 from gramvec_training.export.adapt import make_whitening, scale_rows
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose_chunks, export_bundle
 from gramvec_training.readers.lines import RowsRead, SkippedRows
@@ -141,6 +141,12 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def is_better(record: dict[str, Any]) -> bool:
+    """Return False where a record has a verdict that the new model is no better for sure."""
+    found = record.get("labels") or record.get("held_out") or {}
+    return bool(found.get("verdict", {"better": True})["better"])
+
+
 def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: RepeatedParts) -> None:
     """Write the vocabulary, the texts one a line (line breaks become spaces), and the memo counts."""
     partial = folder / f".{_VOCABULARY}.{os.getpid()}.partial"
@@ -209,7 +215,7 @@ def _to_json(values: Any) -> bytes:
     return orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
 
 
-_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+_BYTES = {"float32": 4.0, "float16": 2.0, "int8": 1.0, "int4": 0.5}
 
 
 def export_run(
@@ -252,7 +258,7 @@ def export_run(
             {**run.record, "export": export.model_dump(mode="json")},
             name=name,
             precision=precision,
-            table_bytes=run.encoder.table.numel() * _BYTES[precision],
+            table_bytes=round(run.encoder.table.numel() * _BYTES[precision]),
         ),
     )
 
