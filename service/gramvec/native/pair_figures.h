@@ -6,7 +6,7 @@ enum { LETTERS, DIGITS, SYMBOLS, ZEROS };            /* kinds of tokens; ZEROS: 
 enum { LONGEST_COMPARED = 64, MAX_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */
 enum { OF_EQUAL = 17, OF_TEXT = 20, OF_COLUMNS = 6, OF_EVIDENCE = 33, FIGURES = OF_TEXT + OF_COLUMNS + OF_EVIDENCE };
 /* Levels of a column's two values, and kinds of columns: see columns.py. */
-enum { CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL_VALUE, LEVELS, MISSING = 254, BY_LETTERS = 255 };
+enum { CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL_VALUE, COLUMN_LEVELS, MISSING = 254, BY_LETTERS = 255 };
 enum { IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT, COLUMN_KINDS };
 #define NEAR_TOKEN 0.7
 #define BEGINNING 0.85
@@ -415,7 +415,7 @@ static Side side_of(const TokenRows *rows, int64_t first, int64_t last, const in
 typedef struct {
     const uint8_t *kinds;                /* columns */
     const int32_t *cells[2];             /* rows * columns of each table */
-    const float *equal, *levels;         /* values; columns * LEVELS */
+    const float *equal, *levels;         /* values; columns * COLUMN_LEVELS */
     const float *weights[2];             /* tokens of each table */
     const uint8_t *typed;                /* pairs * columns, NULL where letters decide all */
     double rows;
@@ -430,7 +430,7 @@ typedef struct {
 } Compared;
 
 static int level_of(double near, int typed) {
-    if (typed < LEVELS) return typed;
+    if (typed < COLUMN_LEVELS) return typed;
     return near >= NEAR_VALUE ? NEARLY : near >= ALIKE_VALUE ? ALIKE : DIFFERENT;
 }
 
@@ -457,7 +457,7 @@ static Compared compare_values(const Vocabulary *known, const TokenRows *lefts, 
     double letters = alike(known, &one, &other, pattern), words = soft_share(&found);
     made.near = typed == EQUAL_VALUE ? 1 : higher_of(words, letters);
     made.level = level_of(made.near, typed);
-    made.tells = facts->levels[column * LEVELS + made.level];
+    made.tells = facts->levels[column * COLUMN_LEVELS + made.level];
     made.lighter = lower_of(found.one.heaviest_left, found.other.heaviest_left);
     made.heavier = higher_of(found.one.heaviest_left, found.other.heaviest_left);
     made.common = (found.one.equal + found.one.soft + found.other.equal + found.other.soft) / 2;
@@ -603,7 +603,7 @@ static int hold_facts(Buffers *buffers, PyObject *given, Py_ssize_t columns, con
         if (!(facts->cells[side] = hold(buffers, cells[side], 4, &n_cells[side], 0))) return 0;
         if (!(facts->weights[side] = hold(buffers, weights[side], 4, &n_weights[side], 0))) return 0;
     }
-    if (n_kinds != columns || n_levels != columns * LEVELS ||
+    if (n_kinds != columns || n_levels != columns * COLUMN_LEVELS ||
         n_cells[0] != lefts->rows * columns || n_cells[1] != rights->rows * columns ||
         n_weights[0] != lefts->n_tokens || n_weights[1] != rights->n_tokens) {
         PyErr_SetString(PyExc_ValueError, "the facts of columns and the tables do not fit together");
