@@ -117,7 +117,7 @@ def _add_lists(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
 
 
 def _add_registers(part: Part, paths: Sequence[Path], data: Path, ways: Sequence[str]) -> None:
-    learned_from = [table for table in read_learning_tables(data) if table.one]
+    learned_from = [table for table in read_learning_tables(data) if table.is_one_table]
     for path in paths:
         rows = _rows(path)
         if "cluster" not in rows[0]:
