@@ -20,7 +20,7 @@ from gramvec.jobs.matching.fields import (
 )
 from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
-from gramvec.jobs.pairs.figures import RowTables, pair_figures, read_rows, rival_figures
+from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
@@ -98,18 +98,17 @@ def score_fields(
 def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
     left, right, cosines = found[:3]
-    parts = [np.zeros((0, 0), np.float32)]
+    if not len(left):
+        return np.zeros(0, np.float32)
+    figures = np.full((len(left), len(NAMES)), np.nan, np.float32)
     progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
-        parts.append(pair_figures(rows, left[part], right[part]))
-        progress.advance(len(parts[-1]))
-    if not len(left):
-        return np.zeros(0, np.float32)
-    figures = np.concatenate(parts[1:])
-    rivals = rival_figures(rows, left, right, figures, cosines)
+        figures[part, : len(OF_PAIR)] = pair_figures(rows, left[part], right[part])
+        progress.advance(len(left[part]))
+    figures[:, len(OF_PAIR) : len(FIRST)] = rival_figures(rows, left, right, figures, cosines)
     model = one_table_model() if same else two_table_model()
-    return model.of_candidates(figures, rivals, left, right, same=same)
+    return model.of_candidates(figures, left, right, same=same)
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:

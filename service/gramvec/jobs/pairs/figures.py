@@ -224,11 +224,6 @@ def table_figures(probabilities: Doubles, left: Int64s, right: Int64s, *, same: 
     return np.array(found, np.float32)
 
 
-def no_rivals(pairs: int) -> Floats:
-    """Return OF_RIVALS of pairs that are compared with no others, float32[pairs, len(OF_RIVALS)]: NaN."""
-    return np.full((pairs, len(OF_RIVALS)), np.nan, np.float32)
-
-
 # What the candidates of one row say of a pair: its rank, its lead, and its leads apart.
 SIDE = ("rank", "lead", "apart", "evidence")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.pairs.figures import no_rivals, pair_figures, read_rows
+from gramvec.jobs.pairs.figures import NAMES, OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import two_table_model
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.text.arrays import Floats
@@ -38,8 +38,9 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     found = [np.zeros(0, np.float32)]
     for start in range(0, lengths[0], BLOCK_PAIRS):
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
-        figures = pair_figures(rows_of, rows, rows)
-        scores = two_table_model().probabilities(figures, no_rivals(len(rows)))
+        figures = np.full((len(rows), len(NAMES)), np.nan, np.float32)
+        figures[:, : len(OF_PAIR)] = pair_figures(rows_of, rows, rows)
+        scores = two_table_model().probabilities(figures)
         filled = [np.diff(table.bounds[:: rows_of.tokens.columns])[rows] > 0 for table in rows_of.tokens.tables]
         found.append(np.where(filled[0] & filled[1], scores, np.float32(0)))
     return np.concatenate(found)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.jobs.pairs.figures import EQUAL, NAMES, OF_TABLES, table_figures
+from gramvec.jobs.pairs.figures import EQUAL, FIRST, NAMES, table_figures
 from gramvec.jobs.pairs.trees import Trees, trees_of
 from gramvec.text.arrays import Floats, Int64s
 
@@ -100,31 +100,29 @@ class PairModel(NamedTuple):
     trees: Trees
     promise: Promise
 
-    def probabilities(self, figures: Floats, rivals: Floats, tables: Floats | None = None) -> Floats:
+    def probabilities(self, figures: Floats) -> Floats:
         """Return the probability that the rows of each pair are the same thing, float32[p]. Equal texts have 0.99.
 
         Args:
-            figures: float32[p, f], of `pair_figures`.
-            rivals: float32[p, r], of `rival_figures`.
-            tables: float32[t], of `table_figures`; None for pairs that are given, which say nothing of their tables.
+            figures: float32[p, len(NAMES)]: of `pair_figures`, of `rival_figures`, of `table_figures`; NaN for what
+                pairs that are given do not have.
         """
-        beside = np.full(len(OF_TABLES), np.nan, np.float32) if tables is None else tables
-        every = np.concatenate([figures, rivals, np.broadcast_to(beside, (len(figures), len(beside)))], axis=1)
-        found = self.trees.probabilities(every).astype(np.float32)
+        found = self.trees.probabilities(figures).astype(np.float32)
         return np.where(figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found).astype(np.float32)
 
-    def of_candidates(self, figures: Floats, rivals: Floats, left: Int64s, right: Int64s, *, same: bool) -> Floats:
+    def of_candidates(self, figures: Floats, left: Int64s, right: Int64s, *, same: bool) -> Floats:
         """Return the `probabilities` of all candidates of two tables, or of one with `same`, float32[p].
 
         Args:
-            figures: float32[p, f], of `pair_figures`.
-            rivals: float32[p, r], of `rival_figures`.
+            figures: float32[p, len(NAMES)], of which those of the tables are written here.
             left: int64[p], rows.
             right: int64[p], rows.
             same: whether both are of one table.
         """
-        first = self.first.probabilities(np.concatenate([figures, rivals], axis=1))
-        return self.probabilities(figures, rivals, table_figures(first, left, right, same=same))
+        # The first trees do not look at what is not there yet.
+        first = self.first.probabilities(figures)
+        figures[:, len(FIRST) :] = table_figures(first, left, right, same=same)
+        return self.probabilities(figures)
 
 
 def read_model(path: Path) -> PairModel:
