@@ -31,11 +31,14 @@ BY_CHANCE = (0.01, 0.91, 0.05, 0.01, 0.02)
 BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
 DRAWN_PAIRS = 20_000
 VALUE_KINDS = 7
-# Equal values of both columns from which it is said whether one tells the other; share of equal cells of a copy.
-FEWEST_EQUAL, COPIED = 5, 0.9
+# Equal values of both columns from which it is said whether one tells the other; the share of columns in which these
+# rows differ at least; share of equal cells of a copy.
+FEWEST_EQUAL, OTHERS, COPIED = 5, 0.3, 0.9
 # Likeness of letters from which values are nearly equal, or alike.
 NEAR_VALUE, ALIKE_VALUE = 0.85, 0.65
 IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT = range(6)
+# Kinds of columns whose values many rows share, so that one may tell another.
+SHARED_KINDS = {PLACE, NUMBER, DATE}
 # Words of a value from which a column is one of free texts.
 TEXT_WORDS = 8
 
@@ -180,12 +183,13 @@ def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
     if columns < 2:
         return facts
     same = copied_columns(facts.hashes, columns)
-    # Pairs that may be one thing are equal in all columns, whatever these are.
-    levels = np.append(facts.levels.reshape(columns, LEVELS), np.zeros((columns, 1), np.float32), axis=1)
-    told = levels[np.arange(columns), np.minimum(drawn, LEVELS)].sum(axis=1)
-    drawn = drawn[told < facts.rows]
+    # Rows that are one thing are equal in most columns, whatever these are, and say nothing of them.
+    number = np.maximum((drawn < LEVELS).sum(axis=1), 1)
+    drawn = drawn[(drawn <= DIFFERENT).sum(axis=1) >= OTHERS * number]
     for one in range(columns):
         for other in range(one + 1, columns):
+            if {*facts.kinds[[one, other]].tolist()} - SHARED_KINDS:
+                continue
             filled = (drawn[:, one] < LEVELS) & (drawn[:, other] < LEVELS)
             equal, of_other = (drawn[filled, column] == EQUAL_VALUE for column in (one, other))
             both, number = int((equal & of_other).sum()), max(int(filled.sum()), 1)
