@@ -6,6 +6,7 @@ import hashlib
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,7 @@ class PackedEncoder:
         InputError: The file is missing, damaged, or of another format.
     """
 
-    def __init__(
-        self, path: Path, *, device: torch.device | None = None, dtype: torch.dtype = torch.float32
-    ) -> None:
+    def __init__(self, path: Path, *, device: torch.device | None = None, dtype: torch.dtype = torch.float32) -> None:
         data = _read(path)
         self.digest = hashlib.sha256(data).hexdigest()
         self._device = device or torch.device("cpu")
@@ -189,7 +188,7 @@ def _open_tokenizer(text: bytes, offsets: npt.NDArray[np.uint32], scores: npt.ND
     except ImportError as error:
         raise InputError("this teacher needs the package tokenizers; install gramvec[distill]") from error
     places = offsets.tolist()
-    pieces = [text[a:b].decode("utf-8", "replace") for a, b in zip(places, places[1:], strict=False)]
+    pieces = [text[a:b].decode("utf-8", "replace") for a, b in pairwise(places)]
     tokenizer = Tokenizer(models.Unigram(list(zip(pieces, scores.tolist(), strict=True)), unknown, False))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=META, prepend_scheme="always", split=True)
     return tokenizer
