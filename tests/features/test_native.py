@@ -23,7 +23,7 @@ from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import OnnxRuntime

@@ -25,7 +25,7 @@ from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
-from gramvec.runtime.int8 import MAX_EXACT, ExactTable, add_pieces, cut_pieces
+from gramvec.runtime.exact import MAX_EXACT, ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import cpu_session

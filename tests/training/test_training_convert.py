@@ -16,7 +16,7 @@ from gramvec.bundle.manifest import Precision, StoredWeights
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose_chunks, read_weights
