@@ -51,8 +51,8 @@ class NativeRuntime(Runtime):
             raise DeviceError(f"runtime native: {bundle.manifest.name} {graph.beyond_rows}; take runtime onnx")
         if mapped is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
-        rows, width = mapped.table.shape
-        stride, item = width * mapped.table.itemsize, mapped.table.itemsize
+        rows, item = len(mapped.table), mapped.table.itemsize
+        stride = mapped.table.shape[1] * item
         end = mapped.begin + rows * stride
         scales, step = None, 1.0
         if mapped.scales is not None:  # which lie anywhere in the file
