@@ -37,8 +37,7 @@ MAX_BYTES_OF_FILES = 64 * 2**30
 MAX_GOLDEN_TEXTS, MAX_GOLDEN_CHARACTERS = 1_024, 65_536
 MAX_COLUMNS = 65_536
 MAX_ROWS = 2**31 - 1  # an id is an int32
-# Of rows of four bits: such that no sum of a text leaves float32.
-SMALLEST_STEP, LARGEST_STEP = 1e-30, 1e22
+LARGEST_STEP = 1e22  # of rows of four bits: no sum of a text leaves float32
 LONGEST_NAME = 128
 DEEPEST = 32  # lists and objects inside each other in `provenance`
 # What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
@@ -148,7 +147,7 @@ class StoredWeights(_Record):
     table: Offset
     scales: Offset | None = None
     weights: Offset | None = None
-    step: Annotated[float, Field(ge=SMALLEST_STEP, le=LARGEST_STEP)] | None = None
+    step: Annotated[float, Field(gt=0, le=LARGEST_STEP)] | None = None
     columns: VectorColumns | None = None
     bias: VectorColumns | None = None
 
