@@ -22,8 +22,8 @@ def restored(table: Floats, columns: Floats | np.float32 = ONE) -> Floats:
 
 def test_codes_are_packed_as_the_format_says() -> None:
     even, odd = np.array([[1, 2, 3, 4]], np.uint8), np.array([[15, 0, 7], [8, 9, 10]], np.uint8)
-    assert pack_codes(even).tolist() == [[1 | 3 << 4, 2 | 4 << 4]]
-    assert pack_codes(odd).tolist() == [[15 | 7 << 4, 0], [8 | 10 << 4, 9]]
+    assert pack_codes(even).tolist() == [[1 | 2 << 4, 3 | 4 << 4]]
+    assert pack_codes(odd).tolist() == [[15 | 0 << 4, 7], [8 | 9 << 4, 10]]
     assert pack_codes(np.array([[5]], np.uint8)).tolist() == [[5]]
     assert unpack_levels(pack_codes(odd), 3).tolist() == [[21, -21, -1], [1, 3, 5]]
     assert (bytes_a_row(1), bytes_a_row(2), bytes_a_row(300), bytes_a_row(301)) == (1, 1, 150, 151)
@@ -56,9 +56,7 @@ def test_tables_of_zeros_and_of_nothing() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0, 12), st.integers(1, 20), st.integers(1, 40))
-def test_each_number_has_its_nearest_level_and_each_row_a_weight_that_loses_little(
-    seed: int, spread: float, rows: int, d: int
-) -> None:
+def test_each_number_has_its_nearest_level(seed: int, spread: float, rows: int, d: int) -> None:
     random = np.random.default_rng(seed)
     table = (random.normal(0, 1, (rows, d)) * np.exp(random.uniform(-spread, 0, (rows, 1)))).astype(np.float32)
     fours = quantize_rows(table, ONE)
@@ -68,15 +66,18 @@ def test_each_number_has_its_nearest_level_and_each_row_a_weight_that_loses_litt
     apart = np.abs(levels * scales - table[weighed])
     nearest = np.abs(LEVELS[None, None] * scales[..., None] - table[weighed][..., None]).min(axis=-1)
     assert np.all(apart <= nearest + 1e-5 * scales)
-    assert fours.weights.max() == MAX_WEIGHT
-    # No other weight loses much less: those next to the best scale are tried, where half a step makes little of a row.
-    lost = np.square(restored(table) - table).sum(axis=1)
-    best = np.full(rows, np.inf)
-    for weight in range(MAX_WEIGHT + 1):
-        scale = weight * float(fours.step)
-        near = LEVELS[np.abs(LEVELS * scale - table[..., None]).argmin(axis=-1)] * scale
-        best = np.minimum(best, np.square(near - table).sum(axis=1))
-    assert d < 16 or np.all(lost <= 1.5 * best + d * float(fours.step) ** 2)  # a few numbers may suit another by chance
+    assert fours.weights.max() >= MAX_WEIGHT - 1  # the quotient is rounded
+
+
+def test_no_other_weight_loses_much_less() -> None:
+    random = np.random.default_rng(2)
+    table = (random.normal(size=(40, 200)) * np.exp(random.uniform(-6, 0, (40, 1)))).astype(np.float32)
+    step = float(quantize_rows(table, ONE).step)
+    lost, best = np.square(restored(table) - table).sum(axis=1), np.full(40, np.inf)
+    for scale in np.arange(MAX_WEIGHT + 1) * step:
+        nearest = LEVELS[np.abs(LEVELS * scale - table[..., None]).argmin(axis=-1)] * scale
+        best = np.minimum(best, np.square(nearest - table).sum(axis=1))
+    assert np.all(lost <= 1.05 * best)
 
 
 def test_normal_numbers_lose_what_the_best_sixteen_levels_do() -> None:

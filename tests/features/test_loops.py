@@ -41,8 +41,8 @@ def fours_table(random: np.random.Generator, rows: int, d: int) -> tuple[Any, An
     weights = random.integers(0, 128, rows).astype(np.uint8)
     exact = np.zeros((rows, d), np.int64)
     for row, c in product(range(rows), range(d)):
-        byte = int(stored[row * half + c % half])
-        exact[row, c] = LEVELS[byte & 15 if c < half else byte >> 4] * int(weights[row])
+        byte = int(stored[row * half + c // 2])
+        exact[row, c] = LEVELS[byte >> 4 if c % 2 else byte & 15] * int(weights[row])
     return stored, weights, exact
 
 
@@ -88,7 +88,7 @@ def test_rows_of_four_bits_have_the_exact_sum_in_all_widths_alone_and_together(
 def test_rows_of_four_bits_by_hand(width: int) -> None:
     # Three columns in two bytes: codes 15, 8 and 0 of the first row, 7, 12 and 3 of the second. The last four bits are
     # of no column.
-    stored = np.array([15 | 0 << 4, 8 | 9 << 4, 7 | 3 << 4, 12, *[255] * BLOCK], np.uint8)
+    stored = np.array([15 | 8 << 4, 0 | 9 << 4, 7 | 12 << 4, 3, *[255] * BLOCK], np.uint8)
     columns, bias = np.array([1, 10, 100], np.float32), np.array([0.5, 0, 0], np.float32)
     table = Table(stored, 2, 3, 2, 0, None, np.array([2, 3], np.uint8), 0.5, False, columns, bias, width)
     # 2 x (21, 1, -21) is (42, 2, -42), and 3 x (-1, 9, -9) is (-3, 27, -27).

@@ -19,8 +19,8 @@ LEVELS = np.array([-21, -16, -12, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 12, 16, 21]
 LARGEST = int(LEVELS[-1])
 # Of a row; 0 for a row of zeros, since no level is 0. The sum of twelve such rows fits an int16.
 MAX_WEIGHT = 127
-# The level of each byte's low code, and of its high one, int8[256].
-LOW_LEVELS, HIGH_LEVELS = np.tile(LEVELS, 16), np.repeat(LEVELS, 16)
+# The levels of each byte's low code and of its high one, int8[256, 2].
+LEVELS_OF_BYTES = np.stack([np.tile(LEVELS, 16), np.repeat(LEVELS, 16)], axis=1)
 
 # The scale that suits normal numbers of deviation 1, and what is tried for each row, as a share of it.
 _SCALE_OF_NORMAL = 2.73 / LARGEST
@@ -45,20 +45,18 @@ def bytes_a_row(dimension: int) -> int:
 
 
 def pack_codes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Pack codes uint8[n, d] of 0 to 15: the first half of the columns in the low bits, the second in the high ones.
+    """Pack codes uint8[n, d] of 0 to 15: each pair of columns in a byte, the first in its low four bits.
 
-    Where d is odd, the first half has one more, and the high bits of the last byte are 0.
+    Where d is odd, the high bits of the last byte are 0.
     """
-    half = bytes_a_row(codes.shape[1])
-    packed = codes[:, :half].copy()
-    packed[:, : codes.shape[1] - half] |= codes[:, half:] << 4
+    packed = codes[:, ::2].copy()
+    packed[:, : codes.shape[1] // 2] |= codes[:, 1::2] << 4
     return packed
 
 
 def unpack_levels(packed: NDArray[np.uint8], dimension: int) -> NDArray[np.int8]:
     """Return the levels int8[n, dimension] of packed codes uint8[n, (dimension + 1) // 2]."""
-    levels = np.concatenate([LOW_LEVELS[packed], HIGH_LEVELS[packed]], axis=1)
-    return levels[:, :dimension]
+    return LEVELS_OF_BYTES[packed].reshape(len(packed), 2 * packed.shape[1])[:, :dimension]
 
 
 def quantize_rows(table: Floats, columns: Floats | np.float32) -> FourBits:

@@ -189,8 +189,8 @@ class _Graph:
         if operator == "Unsqueeze" and inputs[1:] != [] and inputs[1] in self._behind:
             self._single.update(map(_text, fields["output"]))
         axes = [_number(attribute, "i") for attribute in attributes if _string(attribute, "name") == "axis"]
-        # What is looked up by what has no extent of 0 has none; nor has a join of arrays of which the first has none.
-        sources = {"Gather": inputs[:2] if not any(axes) else [""], "Cast": inputs, "Concat": inputs[:1]}
+        # What is looked up in and by tensors without an extent of 0 has none; a tensor in another shape has its numbers.
+        sources = {"Gather": inputs[:2] if not any(axes) else [""], "Cast": inputs, "Reshape": inputs[:1]}
         if operator in sources and self._filled.issuperset(sources[operator]):
             self._filled.update(map(_text, fields["output"]))
 

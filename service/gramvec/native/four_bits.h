@@ -1,8 +1,8 @@
 /* Sums of rows of four bits with weights. Included by sum.h.
  *
- * A byte holds two codes: the low four bits that of a column of the first half, the high ones that of a column of the
- * second. A code stands for a level. Levels times weights are added as integers: exact, so that no order and no width of
- * vectors shows. A total has `width` int32 for the low codes, then as many for the high ones.
+ * A byte holds two codes: the low four bits that of a column, the high ones that of the next. A code stands for a level.
+ * Levels times weights are added as integers: exact, so that no order and no width of vectors shows. A total has `width`
+ * int32 for the low codes, then as many for the high ones.
  */
 #ifndef GRAMVEC_FOUR_BITS_H
 #define GRAMVEC_FOUR_BITS_H
@@ -33,10 +33,16 @@ static int64_t sum_fours(const Table *t, const int32_t *ids, int64_t from, int64
     return -1;
 }
 
-/* The columns of the high codes, put behind those of the low ones. */
-static inline void join_halves(const Table *t, int32_t *total) {
-    int64_t low = bytes_of_fours(t->dimension);
-    memmove(total + low, total + t->width, (size_t)(t->dimension - low) * sizeof *total);
+/* The columns of a total in their order, in the 2 * `width` int32 behind it. */
+FOR_EACH_CPU
+static const int32_t *columns_in_order(const Table *t, int32_t *total) {
+    const int32_t *restrict low = total, *restrict high = low + t->width;
+    int32_t *restrict columns = total + 2 * t->width;
+    for (int64_t c = 0; c < t->width; c++) {
+        columns[2 * c] = low[c];
+        columns[2 * c + 1] = high[c];
+    }
+    return columns;
 }
 
 #if defined(__x86_64__) || defined(HAS_NEON)

@@ -295,8 +295,9 @@ static void finish_sum(const Table *t, int64_t count, float *vector) {
         for (int64_t c = 0; c < t->dimension; c++) vector[c] += t->bias[c];
 }
 
-/* How many int32 a sum with weights is made in. */
-static inline int64_t total_columns(const Table *t) { return t->type == FOUR_BITS ? 2 * t->width : t->width; }
+/* How many int32 a sum with weights is made in, and how many of these begin as zeros. */
+static inline int64_t total_columns(const Table *t) { return t->type == FOUR_BITS ? 4 * t->width : t->width; }
+static inline int64_t zeroed_columns(const Table *t) { return t->type == FOUR_BITS ? 2 * t->width : t->width; }
 
 /* total, wide: scratch, see sum_texts. Sums of more rows than an int32 holds continue, as exactly, in doubles. */
 static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, int32_t *total,
@@ -304,15 +305,15 @@ static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, in
     int64_t parts = 0;
     do {
         int64_t end = to - from > ROWS_IN_INT32 ? from + ROWS_IN_INT32 : to;
-        memset(total, 0, (size_t)total_columns(t) * sizeof *total);
+        memset(total, 0, (size_t)zeroed_columns(t) * sizeof *total);
         int64_t wrong = t->sum(t, ids, from, end, last, total);
         if (wrong >= 0) return wrong;
-        if (t->type == FOUR_BITS) join_halves(t, total);
+        const int32_t *columns = t->type == FOUR_BITS ? columns_in_order(t, total) : total;
         if (parts++ == 0 && end == to) {
-            for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)total[c] * t->step;
+            for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)columns[c] * t->step;
             return -1;
         }
-        for (int64_t c = 0; c < t->dimension; c++) wide[c] = (parts > 1 ? wide[c] : 0) + total[c];
+        for (int64_t c = 0; c < t->dimension; c++) wide[c] = (parts > 1 ? wide[c] : 0) + columns[c];
         from = end;
     } while (from < to);
     for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)wide[c] * t->step;

@@ -13,7 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from gramvec.bundle.four_bits import HIGH_LEVELS, LOW_LEVELS, bytes_a_row, quantize_rows
+from gramvec.bundle.four_bits import LEVELS_OF_BYTES, bytes_a_row, quantize_rows
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, StoredWeights
 from gramvec.errors import InputError
 from gramvec.runtime.native import MAX_WEIGHT, weights_and_step
@@ -225,14 +225,18 @@ def _write_scaled(w: Writer, folder: Path, graph: Graph, stored: StoredWeights, 
         w.add_stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
     w.constant("minus_one", [-1])
     w.constant("dimension", [dimension])
-    last = node("Gather", ["table", "ids"], "rows_stored") if stored.weights is None else _write_levels(w, dimension)
+    if stored.weights is None:
+        last = node("Gather", ["table", "ids"], "rows_stored")
+    else:
+        last = _cut_columns(w, _write_levels(w, dimension), dimension)
     if graph.precision != "float32":
         last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
     if stored.weights is not None:
         w.constant("step", stored.step, np.float32)
         w.add_stored("weights", TensorProto.UINT8, [stored.rows, 1], stored.file, stored.weights, 1)
         node("Gather", ["weights", "ids"], "row_weights_stored")  # [rows, 1]
-        node("Cast", ["row_weights_stored"], "row_weights", to=TensorProto.FLOAT)
+        node("Cast", ["row_weights_stored"], "row_weights_whole", to=TensorProto.INT32)
+        node("Cast", ["row_weights_whole"], "row_weights", to=TensorProto.FLOAT)
         return node("Mul", [last, "row_weights"], "rows_whole"), True
     if stored.scales is None:
         return last, False
@@ -281,8 +285,10 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     node("Less", ["places", "ends_down"], "not_ended")
     node("And", ["begun", "not_ended"], "own")
     node("Where", ["own", "row_weights", "nothing"], "mask")
-    node("MatMulInteger", ["mask", rows], "integers")  # int32 [n, d], from int8 [rows, d]
-    node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
+    last = node("MatMulInteger", ["mask", rows], "integers")  # int32 [n, d], from int8 [rows, d]
+    if stored.weights is not None:
+        last = _cut_columns(w, last, dimension)
+    node("Cast", [last], "whole", to=TensorProto.FLOAT)
     last = node("Mul", ["whole", "step"], "sum")
     _write_end(w, last, graph)
     w.save(folder / CPU_GRAPH, {name: INPUTS[name] for name in ("ids", "offsets")}, {"vectors": dimension})
@@ -296,20 +302,24 @@ def _open_table(graph: Graph, stored: StoredWeights, dimension: int) -> Writer:
 
 
 def _write_levels(w: Writer, dimension: int) -> str:
-    """Add the look-up of rows of four bits, and return its name: int8[rows, dimension]."""
+    """Add the look-up of rows of four bits, and return its name: int8[rows, dimension], and one more if that is odd."""
     node = w.node
-    w.constant("low_levels", LOW_LEVELS, np.int8)
-    w.constant("high_levels", HIGH_LEVELS, np.int8)
+    w.constant("levels", LEVELS_OF_BYTES, np.int8)
+    w.constant("rows_shape", [-1, 2 * bytes_a_row(dimension)])
     node("Gather", ["table", "ids"], "rows_packed")
     node("Cast", ["rows_packed"], "rows_bytes", to=TensorProto.INT32)
-    node("Gather", ["low_levels", "rows_bytes"], "rows_low")
-    node("Gather", ["high_levels", "rows_bytes"], "rows_high")
-    if dimension % 2:  # the last byte has one column
-        w.constant("none", [0])
-        w.constant("in_pairs", [dimension // 2])
-        w.constant("across", [1])
-        node("Slice", ["rows_high", "none", "in_pairs", "across"], "rows_high_own")
-    return node("Concat", ["rows_low", "rows_high_own" if dimension % 2 else "rows_high"], "rows_levels", axis=1)
+    node("Gather", ["levels", "rows_bytes"], "rows_pairs")  # [rows, bytes, 2]
+    return node("Reshape", ["rows_pairs", "rows_shape"], "rows_levels")
+
+
+def _cut_columns(w: Writer, last: str, dimension: int) -> str:
+    """Leave out the column that the last byte of a row has beyond an odd dimension; return the name of what is left."""
+    if dimension % 2 == 0:
+        return last
+    w.constant("column_0", [0])
+    w.constant("column_behind", [dimension])
+    w.constant("across", [1])
+    return w.node("Slice", [last, "column_0", "column_behind", "across"], "without_padding")
 
 
 def _write_end(w: Writer, last: str, graph: Graph, layers: Layers = ()) -> None:
