@@ -17,8 +17,9 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("service/gramvec/native")
-SOURCES = ("module.c", "embed.h", "featurize.h", "fold_type.h", "lexical.h", "lexical_type.h",
-           "pair_figures.h", "rows.h", "search_calls.h", "signs.h", "sum.h", "sum_neon.h", "svm.h")  # fmt: skip
+SOURCES = ("module.c", "embed.h", "featurize.h", "fold_type.h", "four_bits.h", "lexical.h",
+           "lexical_type.h", "pair_figures.h", "rows.h", "search_calls.h", "signs.h", "sum.h", "sum_neon.h",
+           "svm.h")  # fmt: skip
 # In the wheel, so that `gramvec serve` works from any folder. The other models would take it over 100 MB.
 MODEL = "gramvec-en"
 # No fused multiply-add: a sum has the same bytes whatever the compiler and the processor are.

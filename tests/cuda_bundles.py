@@ -15,7 +15,14 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export.convert import convert
 from training_support import export_table
 
-SMALL = ("sum-tanh-int8", "mean-linear-int8", "sum-linear-float32", "sum-linear-float16")
+SMALL = (
+    "sum-tanh-int8",
+    "mean-linear-int8",
+    "sum-tanh-int4",
+    "mean-linear-int4",
+    "sum-linear-float32",
+    "sum-linear-float16",
+)
 
 
 def main(folder: Path) -> None:

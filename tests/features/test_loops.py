@@ -31,6 +31,21 @@ def int8_table(random: np.random.Generator, rows: int, d: int) -> tuple[Any, Any
     return stored, (1 << random.integers(0, 8, rows)).astype(np.uint8)
 
 
+LEVELS = [-21, -16, -12, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9, 12, 16, 21]
+
+
+def fours_table(random: np.random.Generator, rows: int, d: int) -> tuple[Any, Any, Any]:
+    """Rows of four bits, their weights, and the whole numbers that they stand for, by a reference that is slow."""
+    half = (d + 1) // 2
+    stored = random.integers(0, 256, rows * half + BLOCK).astype(np.uint8)
+    weights = random.integers(0, 128, rows).astype(np.uint8)
+    exact = np.zeros((rows, d), np.int64)
+    for row, c in product(range(rows), range(d)):
+        byte = int(stored[row * half + c // 2])
+        exact[row, c] = LEVELS[byte >> 4 if c % 2 else byte & 15] * int(weights[row])
+    return stored, weights, exact
+
+
 def vectors_of(table: Any, ids: Any, offsets: Any, d: int) -> tuple[int, Any]:
     vectors = np.full((len(offsets) - 1, d), np.nan, np.float32)
     return table(np.asarray(ids, np.int32), np.asarray(offsets, np.int64), vectors), vectors
@@ -50,6 +65,83 @@ def test_all_widths_give_the_exact_sum(seed: int, d: int, counts: list[int]) -> 
         assert wrong == -1
         expected = np.array([exact[ids[a:b]].sum(0) for a, b in pairwise(offsets)])
         assert np.array_equal(vectors, expected.reshape(-1, d).astype(np.float32) * np.float32(step))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 300), st.lists(st.integers(0, 40), max_size=12))
+def test_rows_of_four_bits_have_the_exact_sum_in_all_widths_alone_and_together(
+    seed: int, d: int, counts: list[int]
+) -> None:
+    random = np.random.default_rng(seed)
+    rows, step = 9, np.float32(0.3)
+    stored, weights, exact = fours_table(random, rows, d)
+    ids, offsets = random.integers(0, rows, sum(counts)), np.cumsum([0, *counts])
+    sums = np.array([exact[ids[a:b]].sum(0) for a, b in pairwise(offsets)]).reshape(-1, d)
+    for width in WIDTHS:
+        table = Table(stored, rows, d, (d + 1) // 2, 0, None, weights, float(step), False, None, None, width)
+        wrong, vectors = vectors_of(table, ids, offsets, d)
+        assert (wrong, vectors.tobytes()) == (-1, (sums.astype(np.float32) * step).tobytes())
+        for text, (a, b) in enumerate(pairwise(offsets)):
+            assert vectors_of(table, ids[a:b], [0, b - a], d)[1].tobytes() == vectors[text].tobytes()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_of_four_bits_by_hand(width: int) -> None:
+    # Three columns in two bytes: codes 15, 8 and 0 of the first row, 7, 12 and 3 of the second. The last four bits are
+    # of no column.
+    stored = np.array([15 | 8 << 4, 0 | 9 << 4, 7 | 12 << 4, 3, *[255] * BLOCK], np.uint8)
+    columns, bias = np.array([1, 10, 100], np.float32), np.array([0.5, 0, 0], np.float32)
+    table = Table(stored, 2, 3, 2, 0, None, np.array([2, 3], np.uint8), 0.5, False, columns, bias, width)
+    # 2 x (21, 1, -21) is (42, 2, -42), and 3 x (-1, 9, -9) is (-3, 27, -27).
+    _, vectors = vectors_of(table, [0, 0, 1], [0, 1, 3, 3], 3)
+    assert vectors.tolist() == [[21.5, 10, -2100], [20, 145, -3450], [0.5, 0, 0]]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("code", [0, 15])
+def test_no_sum_of_the_largest_rows_of_four_bits_leaves_its_integers(width: int, code: int) -> None:
+    d = 131
+    stored = np.full(2 * 66 + BLOCK, code * 17, np.uint8)
+    table = Table(stored, 2, d, 66, 0, None, np.array([127, 1], np.uint8), 1.0, False, None, None, width)
+    for n in (1, 11, 12, 13, 24, 25, 65_536, 65_537, 900_001):  # 127 * 21 * 900,000 is over 2^31
+        _, vectors = vectors_of(table, [0] * (n - 1) + [1], [0, n], d)
+        assert vectors.tolist() == [[np.float32(LEVELS[code] * (127 * (n - 1) + 1))] * d]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("place", range(27))
+def test_an_id_that_is_no_row_of_four_bits_is_found_wherever_it_stands(width: int, place: int) -> None:
+    stored, weights, _ = fours_table(np.random.default_rng(0), 5, 7)
+    table = Table(stored, 5, 7, 4, 0, None, weights, 1.0, False, None, None, width)
+    for wrong_id in (-1, 5, 2**31 - 1, -(2**31)):
+        ids = [i % 5 for i in range(27)]
+        ids[place] = wrong_id
+        assert vectors_of(table, ids, [0, 13, 27], 7)[0] == place
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {0: np.zeros(19, np.uint8)},  # shorter than its rows
+        {0: np.zeros(20, np.uint8)},  # without a block to read over
+        {0: np.zeros(16 + BLOCK - 1, np.uint8)},
+        {2: 9},  # rows that overlap
+        {2: 2**62},
+        {3: 3},
+        {5: np.ones(5, np.float32), 6: None},
+        {6: None},
+        {6: np.ones(4, np.uint8)},
+        {6: np.array([1, 1, 128, 1, 1], np.uint8)},
+        {9: np.zeros(6, np.float32)},
+    ],
+)
+def test_a_table_of_four_bits_that_does_not_fit_is_refused(change: dict[int, Any]) -> None:
+    stored, weights = np.zeros(20 + BLOCK, np.uint8), np.zeros(5, np.uint8)
+    arguments: list[Any] = [stored, 5, 7, 4, 0, None, weights, 1.0, False, None, None, 512]
+    assert vectors_of(Table(*arguments), [4], [0, 1], 7)[0] == -1
+    for place, value in change.items():
+        arguments[place] = value
+    with pytest.raises(ValueError, match=r"fit|items where|weights must be"):
+        Table(*arguments)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

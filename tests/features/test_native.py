@@ -23,7 +23,7 @@ from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.native import NativeRuntime, weights_and_step
 from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import OnnxRuntime
@@ -38,7 +38,7 @@ SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
 TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]
 MEMO = ChosenChunks(["the", "quick", "brown", "fox,"], ["he qu", "he la"])
 Make = Callable[..., Bundle]
-of_every_precision = pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+of_every_precision = pytest.mark.parametrize("precision", ["float32", "float16", "int8", "int4"])
 of_every_shape = pytest.mark.parametrize(
     ("pooling", "activation", "bias"), [("sum", "linear", False), ("sum", "tanh", True), ("mean", "linear", True)]
 )
@@ -102,15 +102,16 @@ def test_it_equals_onnx_runtime_and_the_sum_written_out(
         other = onnx.run(batch)  # which adds the 4,000 rows of the longest text in float32, native int8 in integers
         apart = np.linalg.norm(found - other, axis=1)
         assert np.all(apart <= 5e-5 * np.linalg.norm(other, axis=1) + 1e-9)
-        # A stored row is off by 1/2048 (float16) or 1/254 (int8) of its largest value, and a memo row apart from its
-        # parts; the last text, of 4,000 rows, adds that up.
-        tolerance = {"float32": 1e-5, "float16": 3e-3, "int8": 6e-2}[precision]
+        # A stored row is off by 1/2048 (float16), 1/254 (int8) or about 1/10 (int4) of its largest value, and a memo
+        # row apart from its parts; the last text, of 4,000 rows, adds that up.
+        tolerance = {"float32": 1e-5, "float16": 3e-3, "int8": 6e-2, "int4": 0.4}[precision]
         expected = written_out(bundle, TEXTS[:-1])
         assert np.allclose(found[:-1], expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
 
 
-def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
-    bundle = make(bias=True, precision="int8")
+@pytest.mark.parametrize("precision", ["int8", "int4"])
+def test_integers_are_added_alike_to_the_bit(make: Make, precision: str) -> None:
+    bundle = make(bias=True, precision=precision)
     assert bundle.cpu_graph_path is not None
     native, narrow, plain = (NativeRuntime(bundle, width=width) for width in (512, 256, 0))
     onnx = OnnxRuntime(bundle.graph_path, 37, cpu_graph=bundle.cpu_graph_path)
@@ -128,6 +129,7 @@ def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
     assert exact is not None
     few = batch.counts <= exact.max_rows
     assert 0.8 < few.mean() < 1
+    assert few.sum() < len(batch) - 1 or precision == "int4"  # which has six times as many
     assert portable.run(batch)[few].tobytes() == found[few].tobytes()
     assert portable.run(batch)[-1].tobytes() != found[-1].tobytes()  # or the test compares a graph with itself
     assert np.linalg.norm(with_integers[-1] - found[-1]) < 5e-3 * np.linalg.norm(found[-1])  # 800,000 float32 sums
@@ -136,8 +138,10 @@ def test_integers_are_added_alike_to_the_bit(make: Make) -> None:
         onnx.run(batch)
 
 
-def test_only_int8_sums_have_a_graph_of_integers(make: Make) -> None:
+def test_only_sums_of_whole_numbers_have_a_graph_of_integers(make: Make) -> None:
     assert make(precision="float16").cpu_graph_path is None
+    assert make("mean", precision="int4").cpu_graph_path is None
+    assert make(precision="int4", memo=False).cpu_graph_path is not None
     assert make("mean", precision="int8").cpu_graph_path is None
     assert make(precision="int8", memo=False).cpu_graph_path is not None
 

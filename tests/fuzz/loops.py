@@ -18,6 +18,7 @@ import numpy as np
 from attacks.craft import Arrays, packed, read
 from fuzz import mutate, reference
 from gramvec import native
+from gramvec.bundle.four_bits import unpack_levels
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -98,18 +99,22 @@ def add_up(numbers: random.Random, compiled: Featurizer, texts: list[str]) -> No
     d = numbers.choice([1, 3, 7, 16, 63, 64, 65, 330])
     rows = len(compiled.vocabulary) + (0 if compiled.memo is None else len(compiled.memo))
     random_numbers = np.random.default_rng(numbers.randrange(2**32))
-    kind = numbers.choice(["weighted", "int8", "float16", "float32"])
+    kind = numbers.choice(["weighted", "fours", "int8", "float16", "float32"])
     weights = scales = None
-    if kind in ("weighted", "int8"):
+    if kind == "fours":
+        table = random_numbers.integers(0, 256, (rows, (d + 1) // 2)).astype(np.uint8)
+        weights = random_numbers.integers(0, 128, rows).astype(np.uint8)
+    elif kind in ("weighted", "int8"):
         table = random_numbers.integers(-127, 128, (rows, d)).astype(np.int8)
         scales = None if kind == "weighted" else random_numbers.normal(size=rows).astype(np.float32)
         weights = random_numbers.integers(1, 129, rows).astype(np.uint8) if kind == "weighted" else None
     else:
         table = random_numbers.normal(size=(rows, d)).astype(kind)
     data = table.tobytes() + bytes(native.loops.BLOCK if weights is not None else 0)
-    item, width = table.itemsize, numbers.choice([512, 256, 0])
+    item, width = 0 if kind == "fours" else table.itemsize, numbers.choice([512, 256, 0])
+    stride = table.shape[1] * table.itemsize
     opened = native.loops.Table(
-        data, rows, d, d * item, item, scales, weights, 1.0, numbers.random() < 0.5, None, None, width
+        data, rows, d, stride, item, scales, weights, 1.0, numbers.random() < 0.5, None, None, width
     )
     batch = compiled(texts)
     summed, direct = (np.full((len(texts), d), np.nan, np.float32) for _ in range(2))
@@ -119,7 +124,8 @@ def add_up(numbers: random.Random, compiled: Featurizer, texts: list[str]) -> No
     assert np.array_equal(np.frombuffer(counts, np.int64), batch.counts)
     assert summed.tobytes() == direct.tobytes()
     if weights is not None:
-        exact = table.astype(np.float64) * weights[:, None]
+        levels = unpack_levels(table, d) if kind == "fours" else table
+        exact = levels.astype(np.float64) * weights[:, None]
         expected = np.array([exact[rows].sum(axis=0) for rows in rows_of(batch)]).reshape(-1, d)
         assert np.allclose(summed * np.maximum(1, batch.counts)[:, None], expected, rtol=1e-5) or np.array_equal(
             summed, expected.astype(np.float32)

@@ -59,7 +59,7 @@ def write_bases(folder: Path) -> None:
     if folder.exists():
         return
     numbers = np.random.default_rng(1)
-    precisions = ("float32", "float16", "int8")
+    precisions = ("float32", "int4", "float16", "int8")
     for index, (name, spec) in enumerate(SPECS.items()):
         corpus = CORPUS if not name.startswith("dense") else all_of_letters(6)
         vocabulary = build_vocabulary(corpus, spec)
@@ -74,7 +74,7 @@ def write_bases(folder: Path) -> None:
             encoder=make_bag(
                 numbers.normal(0, 0.3, (len(vocabulary), WIDTH)).astype(np.float32),
                 None, pooling="sum" if has_memo else "mean", activation="linear",
-            ), precision=precisions[index % 3],  # type: ignore[arg-type]
+            ), precision=precisions[index % 4],  # type: ignore[arg-type]
             lexical=LexicalSketch.of_texts(corpus, orders=(2, 3), columns=16) if index % 2 else None,
             memo=ChosenChunks(*memo),
             provenance={"seed": 1, "data": [{"name": "none"}]}, card="# test\n",

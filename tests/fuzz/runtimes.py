@@ -13,6 +13,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.runtime import cuda
 from gramvec.runtime.base import Runtime
 from gramvec.runtime.cuda import CudaRuntime
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.native import NativeRuntime, vector_of_no_rows
 from gramvec.runtime.ort import OnnxRuntime, cpu_session
 from gramvec.runtime.select import AGREEMENT, differences
@@ -38,7 +39,7 @@ def opened(path: Path) -> tuple[NativeRuntime, dict[str, Runtime]]:
         "onnx": OnnxRuntime.of(bundle),
         "whole": OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, of_no_rows=vector_of_no_rows(bundle)),
     }
-    if bundle.manifest.graph.stored is not None and bundle.manifest.graph.stored.scales is not None:
+    if ExactTable.of(bundle) is not None:
         cuda.cuda_session, cuda._cudart = cpu_session, lambda _: None  # type: ignore[assignment, misc]
         others["cuda"] = CudaRuntime(bundle)
     return NativeRuntime(bundle), others

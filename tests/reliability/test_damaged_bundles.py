@@ -72,7 +72,7 @@ def flip(file: Path, place: float) -> None:
         opened.write(bytes([byte ^ 0x10]))
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "int4"])
 def test_a_flipped_bit_in_any_file_is_refused(tmp_path: Path, precision: str) -> None:
     """A precision may have files of its own."""
     bundle = small_bundle(tmp_path / "small", memo=ChosenChunks(["fast", "car"], ["t c"]), precision=precision)
@@ -139,6 +139,43 @@ def test_a_scale_that_is_no_number_is_refused(tmp_path: Path, value: float) -> N
     scales.flush()
     with_matching_digests(bundle)
     assert_names(refusal(bundle), f"{bundle / stored['file']}", "row 2")
+
+
+@pytest.mark.parametrize("value", [128, 255])
+def test_a_weight_of_four_bits_that_is_too_large_is_refused(tmp_path: Path, value: int) -> None:
+    bundle = small_bundle(tmp_path / "small", precision="int4", golden_texts=["zzz"])
+    stored = json.loads((bundle / "manifest.json").read_bytes())["graph"]["stored"]
+    weights = np.memmap(bundle / stored["file"], np.uint8, "r+", stored["weights"], (stored["rows"],))
+    weights[2] = value
+    weights.flush()
+    with_matching_digests(bundle)
+    assert_names(refusal(bundle), f"{bundle / stored['file']}", "weight of row 2", str(value))
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "0", "0.0", "-1.0", "1e23", "1e999", '"1"', "null"])
+def test_a_step_of_four_bits_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
+    bundle = small_bundle(tmp_path / "small", precision="int4", golden_texts=["zzz"])
+    with_matching_digests(bundle, lambda values: values["graph"]["stored"].update(step="VALUE"))
+    file = bundle / "manifest.json"
+    file.write_text(file.read_text().replace('"VALUE"', value))
+    assert str(file) in refusal(bundle)
+
+
+@pytest.mark.parametrize("behind", [0, 63])
+def test_rows_of_four_bits_that_end_with_their_file_are_refused(tmp_path: Path, behind: int) -> None:
+    """The loops in C read beyond the last row."""
+    bundle = small_bundle(tmp_path / "small", precision="int4", golden_texts=["zzz"])
+
+    def move(values: dict[str, Any]) -> None:
+        stored = values["graph"]["stored"]
+        data = (bundle / stored["file"]).read_bytes()
+        size = stored["rows"] * 4
+        table, weights = data[:size], data[stored["weights"] : stored["weights"] + stored["rows"]]
+        (bundle / stored["file"]).write_bytes(weights + bytes(64 - len(weights)) + table + bytes(behind))
+        stored.update(table=64, weights=0)
+
+    with_matching_digests(bundle, move)
+    assert_names(refusal(bundle), f"{bundle / 'model.onnx.data'}", "table", "cannot be mapped")
 
 
 @pytest.mark.parametrize("field", ["bias", "columns"])

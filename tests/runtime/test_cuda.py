@@ -181,7 +181,7 @@ def test_the_graphs_own_vectors_are_native_to_the_bit(both: Callable[[str], Both
     assert 1_000 < np.abs(sums).max() < 2**24
 
 
-@pytest.mark.parametrize("name", ["sum-tanh-int8", "mean-linear-int8"])
+@pytest.mark.parametrize("name", ["sum-tanh-int8", "mean-linear-int8", "sum-tanh-int4", "mean-linear-int4"])
 def test_a_dimension_that_is_no_multiple_of_anything(name: str) -> None:
     bundle = open_bundle(BUNDLES / name)
     texts = ["east north", "", "north " * 3_000, "west", "zzz"]

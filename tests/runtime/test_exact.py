@@ -25,7 +25,7 @@ from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.cuda import CudaRuntime, rows_a_call
-from gramvec.runtime.int8 import MAX_EXACT, ExactTable, add_pieces, cut_pieces
+from gramvec.runtime.exact import MAX_EXACT, ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import cpu_session
@@ -34,7 +34,7 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import export_table
 
 WORDS = ("east", "north", "south", "west")
-TEXTS = ["east north", "", "north " * 3_000, "west", "zzz", *["south east"] * 40, "west " * 1_033]
+TEXTS = ["east north", "", "north " * 7_000, "west", "zzz", *["south east"] * 40, "west " * 1_033]
 Make = Callable[..., Bundle]
 
 
@@ -105,6 +105,13 @@ def test_how_many_rows_are_exact_by_hand(make: Make) -> None:
     same = ExactTable.of(make(table=np.ones((4, 2), np.float32), d=2))
     assert same is not None
     assert (same.max_rows, same.step, same.columns) == (1032, np.float32(1 / 127 / 128), pytest.approx([1, 1]))
+    fours = ExactTable.of(make(precision="int4"))
+    assert fours is not None
+    assert fours.max_rows == 2**24 // (127 * 21) == 6290
+    assert 6290 * 127 * 21 <= 2**24 < 6291 * 127 * 21
+    nothing = ExactTable.of(make(precision="int4", table=np.zeros((4, 2), np.float32), d=2))
+    assert nothing is not None
+    assert (nothing.max_rows, nothing.step) == (2**24 // 21, 1)
     assert ExactTable.of(make(precision="float32")) is None
     assert ExactTable.of(make(precision="float16")) is None
     assert ExactTable.of(make(table=np.zeros((4, 2), np.float32), d=2)) is None
@@ -146,12 +153,14 @@ def test_more_rows_than_a_call_may_have_would_lose_numbers() -> None:
 # ---- The runtime ----
 
 
+@pytest.mark.parametrize("d", [37, 38])
+@pytest.mark.parametrize("precision", ["int8", "int4"])
 @pytest.mark.parametrize(
     "changes", [{}, {"activation": "tanh"}, {"pooling": "mean"}, {"pooling": "mean", "bias": None}], ids=str
 )
 @pytest.mark.usefixtures("on_a_cpu")
-def test_it_gives_runtime_natives_bytes(make: Make, changes: dict[str, Any]) -> None:
-    bundle = make(**changes)
+def test_it_gives_runtime_natives_bytes(make: Make, changes: dict[str, Any], precision: str, d: int) -> None:
+    bundle = make(d, precision, **changes)
     device, native = CudaRuntime(bundle), NativeRuntime(bundle)
     expected = native.embed(bundle.memoized, TEXTS)
     found = device.embed(bundle.memoized, TEXTS)
@@ -159,7 +168,7 @@ def test_it_gives_runtime_natives_bytes(make: Make, changes: dict[str, Any]) -> 
     assert np.array_equal(found.counts, expected.counts)
     for text, vector in zip(TEXTS, expected.vectors, strict=True):
         assert device.embed(bundle.memoized, [text]).vectors.tobytes() == vector.tobytes()
-    assert device.embed(bundle.memoized, []).vectors.shape == (0, 37)
+    assert device.embed(bundle.memoized, []).vectors.shape == (0, d)
     device.close()
     with pytest.raises(BackendError, match="closed"):
         device.embed(bundle.memoized, ["east"])

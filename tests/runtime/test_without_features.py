@@ -25,13 +25,21 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.runtime import cuda
 from gramvec.runtime.base import Runtime
 from gramvec.runtime.cuda import CudaRuntime
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.native import NativeRuntime, vector_of_no_rows
 from gramvec.runtime.ort import OnnxRuntime, cpu_session
 from gramvec.text.vocabulary import Entry, Vocabulary
 from training_support import export_table
 
 # With model.cpu.onnx and without, linear and with a bias and a tanh, of a sum and of a mean.
-NAMES = ("gramvec-en", "charagram-phrase", "paragram-phrase", "small-bias-mean", "small-tanh-float32")
+NAMES = (
+    "gramvec-en",
+    "charagram-phrase",
+    "paragram-phrase",
+    "small-bias-mean",
+    "small-tanh-float32",
+    "small-tanh-int4",
+)
 ODD = ["", " ", "\t\n", "\u200b", "\U0001f600", "\U0001f600 \U0001f680", "\U00012000\U00012001", "\ue000", "x", "."]
 KNOWN = ["vehicles", "a man is playing the guitar", "east north", "east " * 1_200]
 RUNTIMES: dict[str, Callable[[Bundle], Runtime]] = {
@@ -58,12 +66,13 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     }  # fmt: skip
     export_table(folder / NAMES[3], pooling="mean", activation="linear", precision="int8", **arguments)
     export_table(folder / NAMES[4], pooling="sum", activation="tanh", precision="float32", **arguments)
+    export_table(folder / NAMES[5], pooling="sum", activation="tanh", precision="int4", **arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuda, "cuda_session", cpu_session)
         patch.setattr(cuda, "_cudart", lambda _: None)
         for name in NAMES:
             bundle = open_bundle(folder / name if name.startswith("small") else MODELS / name)
-            takes = {key: of for key, of in RUNTIMES.items() if key != "cuda" or bundle.manifest.graph.stored.scales}
+            takes = {key: of for key, of in RUNTIMES.items() if key != "cuda" or ExactTable.of(bundle)}
             found[name] = bundle, {key: of(bundle) for key, of in takes.items()}
     yield found
     for _, runtimes in found.values():

@@ -245,7 +245,7 @@ def test_resuming_a_finished_run_says_so(folder: Path, words_run: Path) -> None:
         (["fit", "a.toml", "--threads", "0"], "--threads"),
         (["sif", "--out", "x"], "--vectors"),
         (["export", "x"], "--out"),
-        (["export", "x", "-o", "y", "--precision", "int4"], "--precision"),
+        (["export", "x", "-o", "y", "--precision", "int2"], "--precision"),
         (["evaluate", "--sets", "x"], "MODELS"),
         (["evaluate", "x"], "name what to score on: --sets, --matching"),
         (["evaluate", "x", "--sets", "y", "--misspellings", "z"], "belongs to --typos"),

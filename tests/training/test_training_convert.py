@@ -16,7 +16,7 @@ from gramvec.bundle.manifest import Precision, StoredWeights
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose_chunks, read_weights
@@ -62,6 +62,14 @@ def test_a_memo_and_another_precision_keep_the_vectors(tmp_path: Path, real_text
     assert (origin["digest"], origin["precision"]) == (before.digest, "int8")
     convert(tmp_path / "c", tmp_path / "again", precision="int8")
     assert gramvec.load(tmp_path / "again").manifest.memo == 500
+    result = call("convert", "charagram-phrase", "-o", tmp_path / "fours", "--precision", "int4")
+    assert "of the memo, int4" in result.output
+    fours, words = gramvec.load(tmp_path / "fours"), real_texts[:-1]
+    assert (before.embed(words) * fours.embed(words)).sum(axis=1).min() > 0.95
+    sizes = [len(one.bundle.weights.data) for one in (before, fours)]  # type: ignore[union-attr]
+    assert 0.49 < sizes[1] / sizes[0] < 0.51
+    # It is rewritten as it is.
+    assert convert(tmp_path / "fours", tmp_path / "again", name="other").files == fours.manifest.files
     # What goes on from it, or converts it again, sees the rows of the vocabulary alone.
     table, _ = read_weights(open_bundle(tmp_path / "c"))
     assert len(table) == after.manifest.rows == before.manifest.rows

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "int4"])
 def test_it_is_trained_exported_and_served(folder: Path, precision: str) -> None:
     bundle = folder / f"two-{precision}"
     assert call("export", folder / "run", "-o", bundle, "--precision", precision).exit_code == 0

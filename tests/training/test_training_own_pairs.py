@@ -15,6 +15,7 @@ import pytest
 
 import gramvec
 from errors_support import assert_names
+from gramvec.bundle.four_bits import quantize_rows, unpack_levels
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -70,7 +71,7 @@ def bundle(
     return folder, table, b
 
 
-@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8", "int4"])
 @pytest.mark.parametrize(
     ("spec", "pooling", "activation", "bias"),
     [(BOTH, "sum", "linear", False), (BOTH, "sum", "tanh", True), (WORDS, "mean", "linear", False)],
@@ -84,7 +85,10 @@ def test_the_weights_of_a_bundle_are_read_as_it_serves_them(
     started = read_start(Start(bundle=folder))
     columns = column_scales(table)
     values, scales = quantize_table(table / columns)
+    fours = quantize_rows(table, columns)
+    weights = fours.weights.astype(np.float32)[:, None]
     stored = {
+        "int4": unpack_levels(fours.codes, 8) * weights * fours.step * columns,
         "float32": table,
         "float16": table.astype(np.float16).astype(np.float32),
         "int8": values * scales * columns,

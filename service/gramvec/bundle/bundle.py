@@ -37,7 +37,7 @@ from gramvec.bundle.manifest import (
 )
 from gramvec.bundle.resolve import MANIFEST, find_bundle
 from gramvec.bundle.verified_files import VerifiedFiles, open_folder
-from gramvec.bundle.weights import MappedWeights, check_finite, map_weights
+from gramvec.bundle.weights import MappedWeights, check_numbers, map_weights
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -158,7 +158,7 @@ def _weights(path: Path, manifest: Manifest, files: VerifiedFiles) -> MappedWeig
     if stored is None or files.weights is None:
         return None
     weights = map_weights(path / stored.file, files.weights, stored, manifest)
-    check_finite(weights)
+    check_numbers(weights)
     return weights
 
 
@@ -280,6 +280,8 @@ def rewrite_manifest(folder: Path, manifest: Manifest, **changes: Any) -> Manife
 def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the contents of a manifest.json; fields that a model has no use for are left out."""
     without: dict[str, Any] = {"lexical": True} if manifest.lexical is None else {}
+    if manifest.graph.stored is not None and manifest.graph.precision != "int4":
+        without["graph"] = {"stored": {"weights", "step"}}
     return orjson.dumps(manifest.model_dump(exclude=without), option=orjson.OPT_INDENT_2) + b"\n"
 
 

@@ -105,7 +105,7 @@ class _Graph:
             name: (_INT32 if name == "ids" else _INT64, [None]) for name in names
         }
         self._defined: dict[str, int | None] = {}  # of each tensor how many numbers it has, where it is a constant
-        self._filled: set[str] = set()  # tensors whose first extent is not 0 where a call has ids
+        self._filled: set[str] = {"ids"}  # tensors of which no extent is 0 where a call has ids
         self._behind: set[str] = set()  # constants that name the axis behind all others
         self._single: set[str] = set()  # tensors whose last extent is 1
 
@@ -189,7 +189,9 @@ class _Graph:
         if operator == "Unsqueeze" and inputs[1:] != [] and inputs[1] in self._behind:
             self._single.update(map(_text, fields["output"]))
         axes = [_number(attribute, "i") for attribute in attributes if _string(attribute, "name") == "axis"]
-        if operator == "Gather" and inputs[1:] == ["ids"] and inputs[0] in self._filled and not any(axes):
+        # What is looked up in and by tensors without an extent of 0 has none; a tensor in another shape has its numbers.
+        sources = {"Gather": inputs[:2] if not any(axes) else [""], "Cast": inputs, "Reshape": inputs[:1]}
+        if operator in sources and self._filled.issuperset(sources[operator]):
             self._filled.update(map(_text, fields["output"]))
 
     def _value_infos(self, values: list[FieldValue]) -> Iterator[tuple[str, int, list[int | None]]]:

@@ -37,6 +37,7 @@ MAX_BYTES_OF_FILES = 64 * 2**30
 MAX_GOLDEN_TEXTS, MAX_GOLDEN_CHARACTERS = 1_024, 65_536
 MAX_COLUMNS = 65_536
 MAX_ROWS = 2**31 - 1  # an id is an int32
+LARGEST_STEP = 1e22  # of rows of four bits: no sum of a text leaves float32
 LONGEST_NAME = 128
 DEEPEST = 32  # lists and objects inside each other in `provenance`
 # What a graph may ask for: int32[rows], then int64 by row, by text, and by text and one.
@@ -45,7 +46,7 @@ INPUTS, OUTPUT = ("ids", "segments", "counts", "offsets"), "vectors"
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-Precision = Literal["float32", "float16", "int8"]
+Precision = Literal["float32", "float16", "int8", "int4"]
 Composition = Literal["bag", "layers", "sequence"]
 Pooling = Literal["sum", "mean", "last", "max"]
 LayerActivation = Literal["linear", "tanh", "relu", "sigmoid"]
@@ -135,15 +136,18 @@ class Golden(_Record):
 class StoredWeights(_Record):
     """Byte offsets of the graph's weights in the file `file`, for a runtime that reads them itself.
 
-    table: of float32, float16 or int8[rows, dimension], by the graph's precision. scales: of float32[rows], for int8.
-    rows: those of the vocabulary, then those of the memo. columns, bias: float32[dimension] or None; a vector is
-    activation(pool(table[id] * scales[id]) * columns + bias).
+    table: of float32, float16 or int8[rows, dimension], by the graph's precision; for int4 uint8[rows, bytes], see
+    gramvec.bundle.four_bits. scales: of float32[rows], for int8. weights: of uint8[rows], and step, for int4: a row's
+    scale is its weight times the step. rows: those of the vocabulary, then those of the memo. columns, bias:
+    float32[dimension] or None; a vector is activation(pool(table[id] * scales[id]) * columns + bias).
     """
 
     file: FileName
     rows: Count
     table: Offset
     scales: Offset | None = None
+    weights: Offset | None = None
+    step: Annotated[float, Field(gt=0, le=LARGEST_STEP)] | None = None
     columns: VectorColumns | None = None
     bias: VectorColumns | None = None
 
@@ -303,6 +307,9 @@ def _contradiction_of(stored: StoredWeights, manifest: Manifest) -> str | None:
     for name, columns in (("columns", stored.columns), ("bias", stored.bias)):
         if columns is not None and not _are_columns(columns, manifest.dimension):
             return f"graph.stored.{name}: not {manifest.dimension} float32 numbers"
+    fours = manifest.graph.precision == "int4"
+    if (stored.weights is not None, stored.step is not None) != (fours, fours) or (fours and stored.scales is not None):
+        return "graph.stored: weights and step are of precision int4, and scales are not"
     if stored.rows != manifest.table_rows:
         return f"graph.stored.rows: {stored.rows}, and rows and memo are {manifest.table_rows}"
     return None

@@ -1,4 +1,4 @@
-"""Weights of a bundle: memory-mapped views of the verified file, and the check that all of them are finite.
+"""Weights of a bundle: memory-mapped views of the verified file, and the check that all of them are in their ranges.
 
 No digest detects NaN and infinity, because digests cover whatever was written.
 """
@@ -12,28 +12,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.bundle.four_bits import MAX_WEIGHT, bytes_a_row, unpack_levels
 from gramvec.bundle.manifest import Manifest, StoredWeights
 from gramvec.errors import BundleError
 from gramvec.text.arrays import Floats
 
-_DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "int8": np.dtype("i1")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "float32": np.dtype("<f4"),
+    "float16": np.dtype("<f2"),
+    "int8": np.dtype("i1"),
+    "int4": np.dtype("u1"),
+}
+# Bytes of the file behind the last row of four bits: the loops in C read so many beyond it.
+BYTES_BEHIND = 64
 
 
 class MappedWeights(NamedTuple):
     """A vector is activation(pool(table[id] * scales[id]) * columns + bias).
 
     path: of the file. data: uint8[bytes], all of it. table: [rows, d] of the stored precision, which begins at
-    `data[begin]`. scales: float32[rows] or None, in whatever place of the file, so not always aligned. columns, bias:
-    float32[d] or None.
+    `data[begin]`; of int4 uint8[rows, bytes]. dimension: d. scales: float32[rows] or None, in whatever place of the
+    file, so not always aligned. weights: uint8[rows], and step, of int4, or None. columns, bias: float32[d] or None.
     """
 
     path: Path
     data: NDArray[np.uint8]
     begin: int
     table: NDArray[Any]
+    dimension: int
     scales: Floats | None
+    weights: NDArray[np.uint8] | None
+    step: np.float32 | None
     columns: Floats | None
     bias: Floats | None
+
+    def rows(self, ids: NDArray[np.integer[Any]]) -> Floats:
+        """Return these rows as float32[n, d], times their scales, but not the columns'."""
+        if self.weights is not None and self.step is not None:
+            levels = unpack_levels(self.table[ids], self.dimension)
+            whole: Floats = (levels * self.weights[ids].astype(np.int16)[:, None]).astype(np.float32)
+            return whole * self.step
+        found: Floats = np.asarray(self.table[ids], np.float32)
+        return found if self.scales is None else found * np.asarray(self.scales[ids])[:, None]
 
 
 def map_weights(path: Path, data: mmap.mmap, stored: StoredWeights, manifest: Manifest) -> MappedWeights:
@@ -42,11 +62,12 @@ def map_weights(path: Path, data: mmap.mmap, stored: StoredWeights, manifest: Ma
     Raises:
         BundleError: they do not fit into the file; the message names it.
     """
-    rows, d, dtype = stored.rows, manifest.dimension, _DTYPES[manifest.graph.precision]
-    size = len(data)
+    rows, d, precision = stored.rows, manifest.dimension, manifest.graph.precision
+    width, dtype, size = bytes_a_row(d) if precision == "int4" else d, _DTYPES[precision], len(data)
     for what, begin, length in (
-        ("table", stored.table, rows * d * dtype.itemsize),
+        ("table", stored.table, rows * width * dtype.itemsize + (BYTES_BEHIND if precision == "int4" else 0)),
         ("scales", stored.scales or 0, 4 * rows if stored.scales is not None else 0),
+        ("weights", stored.weights or 0, rows if stored.weights is not None else 0),
     ):
         if begin + length > size:
             raise BundleError(
@@ -59,8 +80,11 @@ def map_weights(path: Path, data: mmap.mmap, stored: StoredWeights, manifest: Ma
         path,
         np.frombuffer(data, np.uint8),
         stored.table,
-        np.frombuffer(data, dtype, rows * d, stored.table).reshape(rows, d),
+        np.frombuffer(data, dtype, rows * width, stored.table).reshape(rows, width),
+        d,
         None if stored.scales is None else np.frombuffer(data, "<f4", rows, stored.scales),
+        None if stored.weights is None else np.frombuffer(data, np.uint8, rows, stored.weights),
+        None if stored.step is None else np.float32(stored.step),
         None if stored.columns is None else np.array(stored.columns, np.float32),
         None if stored.bias is None else np.array(stored.bias, np.float32),
     )
@@ -71,16 +95,17 @@ PIECE = 2**20
 REMEDY = "the training had diverged; train and export the model again"
 
 
-def check_finite(weights: MappedWeights) -> None:
-    """Look at every number of the file that can be NaN or infinite: a float table, and scales.
+def check_numbers(weights: MappedWeights) -> None:
+    """Look at every number of the file that can be wrong: a float table and scales, which must be finite, and weights.
 
-    An int8 table holds neither; its scales are one number a row. A float32 table takes 0.3 ms a megabyte, once.
+    A table of whole numbers holds neither NaN nor infinity; its scales or weights are one number a row. A float32 table
+    takes 0.3 ms a megabyte, once.
 
     Raises:
         BundleError: naming the file and the row.
     """
     path, table = weights.path, weights.table
-    if table.dtype != np.int8:
+    if table.dtype.kind == "f":
         where = _first_odd(table.reshape(-1))
         if where is not None:
             raise BundleError(f"{path}: row {where // table.shape[1]} holds NaN or infinity; {REMEDY}")
@@ -88,6 +113,12 @@ def check_finite(weights: MappedWeights) -> None:
         where = _first_odd(weights.scales)
         if where is not None:
             raise BundleError(f"{path}: the scale of row {where} is NaN or infinite; {REMEDY}")
+    if weights.weights is not None and weights.weights.max(initial=0) > MAX_WEIGHT:
+        row = int((weights.weights > MAX_WEIGHT).argmax())
+        raise BundleError(
+            f"{path}: the weight of row {row} is {weights.weights[row]}, and not 0 to {MAX_WEIGHT}; "
+            "copy or export the model again"
+        )
 
 
 def _first_odd(numbers: NDArray[Any]) -> int | None:

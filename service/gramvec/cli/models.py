@@ -217,7 +217,7 @@ def pull(repository: str, folder: Path | None, digest: str | None, overwrite: bo
 @click.option("--name", help="Name of the model.  [default: the name of that folder]")
 @click.option(
     "--precision",
-    type=click.Choice(["int8", "float16", "float32"]),
+    type=click.Choice(["int4", "int8", "float16", "float32"]),
     help="Type of the stored table.  [default: int8, or float16 where int8 costs over 0.001 of cosine]",
 )
 @overwrite_option

@@ -31,7 +31,7 @@ class Weights:
             raise BundleError(f"{bundle.path}: {bundle.manifest.name} {beyond}, so no row has a vector of its own")
         if mapped is None:
             raise BundleError(f"{bundle.path}: does not say where its table lies; export the model again")
-        self._table, self._scales = mapped.table, mapped.scales
+        self._mapped = mapped
         self._columns = np.ones(d, np.float32) if mapped.columns is None else mapped.columns
         self._vocabulary = None if bundle.memoized.memo is None else bundle.vocabulary
         self.bias: Floats = np.zeros(d, np.float32) if mapped.bias is None else mapped.bias
@@ -41,7 +41,7 @@ class Weights:
 
         If the table's rows hold suffixes (see gramvec.text.suffixes), they are subtracted again.
         """
-        found: Floats = np.empty((len(ids), self._table.shape[1]), np.float32)
+        found: Floats = np.empty((len(ids), self._mapped.dimension), np.float32)
         # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
         for begin in range(0, len(ids), _PART_ROWS):
             part = ids[begin : begin + _PART_ROWS]
@@ -55,14 +55,11 @@ class Weights:
     @cached_property
     def _parents(self) -> NDArray[np.int32]:
         assert self._vocabulary is not None
-        memo_rows = np.full(len(self._table) - len(self._vocabulary), -1, np.int32)
+        memo_rows = np.full(len(self._mapped.table) - len(self._vocabulary), -1, np.int32)
         return np.append(suffix_rows(self._vocabulary), memo_rows)
 
     def _read_rows(self, ids: NDArray[np.integer[Any]]) -> Floats:
-        found = np.asarray(self._table[ids], np.float32)
-        if self._scales is not None:
-            found = found * np.asarray(self._scales[ids])[:, None]
-        return np.multiply(found, self._columns, dtype=np.float32)
+        return np.multiply(self._mapped.rows(ids), self._columns, dtype=np.float32)
 
 
 def weights_of(bundle: Bundle) -> Weights:

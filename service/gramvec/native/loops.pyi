@@ -10,7 +10,7 @@ Array = Any  # anything with the buffer protocol
 WordArrays = tuple[Array, Array, Array]  # starts uint32[n + 1], chars uint16, rows int32[n]
 
 BLOCK: int
-"""int8 rows are read this many columns at a time, the last time beyond the row's end."""
+"""Rows with weights are read this many bytes at a time, the last time beyond the row's end."""
 
 class Featurizer:
     """Texts to rows. Made in linear time, without the interpreter's lock, whatever the keys and words are.
@@ -50,8 +50,9 @@ class Featurizer:
 class Table:
     """A table whose rows are summed.
 
-    Either each row has a float32 scale (None: 1) and rows are added in order as float32; or int8 rows have weights, are
-    added as exact integers, and the sum is taken times `step`. Then `rows` must have a block after its last row.
+    Either each row has a float32 scale (None: 1) and rows are added in order as float32; or int8 rows or rows of four
+    bits (see gramvec.bundle.four_bits) have weights, are added as exact integers, and the sum is taken times `step`.
+    Then `rows` must have a block after its last row.
     """
 
     def __new__(
@@ -60,9 +61,9 @@ class Table:
         n_rows: int,
         dimension: int,
         stride: int,  # bytes from one row to the next
-        item: int,  # 1: int8, 2: float16, 4: float32
+        item: int,  # 1: int8, 2: float16, 4: float32, 0: four bits, which have weights
         scales: Array | None,  # float32[n_rows]
-        weights: Array | None,  # uint8[n_rows], 1 to 128
+        weights: Array | None,  # uint8[n_rows], 1 to 128, of four bits 0 to 127
         step: float,
         mean: bool,  # divide by the number of rows
         columns: Array | None,  # float32[d], then times this

@@ -418,21 +418,25 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     TableObject *self = (TableObject *)type->tp_alloc(type, 0);
     if (!self) return NULL;
     Table *t = &self->table;
-    if ((item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || n_rows > INT32_MAX || dimension < 1 ||
-        dimension > MAX_COLUMNS || stride < dimension * item || stride > MAX_STRIDE || stride % item != 0) {
+    int fours = item == FOUR_BITS;
+    if ((!fours && item != INT8 && item != FLOAT16 && item != FLOAT32) || n_rows < 0 || n_rows > INT32_MAX ||
+        dimension < 1 || dimension > MAX_COLUMNS ||
+        stride < (fours ? bytes_of_fours(dimension) : dimension * item) || stride > MAX_STRIDE ||
+        (!fours && stride % item != 0)) {
         PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit");
         goto failed;
     }
     t->n_rows = n_rows;
     t->dimension = dimension;
     t->stride = stride;
-    t->width = (dimension + BLOCK - 1) / BLOCK * BLOCK;
+    t->width = ((fours ? bytes_of_fours(dimension) : dimension) + BLOCK - 1) / BLOCK * BLOCK;
     t->type = item;
     t->step = step;
     t->mean = mean;
     if (!(t->rows = hold(&self->buffers, rows, 1, &length, 0))) goto failed;
-    if ((uintptr_t)t->rows % (uintptr_t)item != 0 || length < n_rows * stride ||
-        (weights != Py_None && (item != INT8 || (n_rows > 0 && length < (n_rows - 1) * stride + t->width)))) {
+    int weighted = weights != Py_None;
+    if ((!fours && (uintptr_t)t->rows % (uintptr_t)item != 0) || length < n_rows * stride || (fours && !weighted) ||
+        (weighted && ((!fours && item != INT8) || (n_rows > 0 && length < (n_rows - 1) * stride + t->width)))) {
         PyErr_SetString(PyExc_ValueError, "the table's shape, stride and type do not fit its bytes");
         goto failed;
     }
@@ -442,8 +446,8 @@ static PyObject *table_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         optional(&self->buffers, bias, 4, dimension, (const void **)&t->bias) < 0)
         goto failed;
     for (Py_ssize_t i = 0; t->weights && i < n_rows; i++) {
-        if (t->weights[i] < 1 || t->weights[i] > 128) {
-            PyErr_SetString(PyExc_ValueError, "weights must be 1 to 128");
+        if (fours ? t->weights[i] > MAX_FOUR_BITS_WEIGHT : t->weights[i] < 1 || t->weights[i] > 128) {
+            PyErr_SetString(PyExc_ValueError, fours ? "weights must be 0 to 127" : "weights must be 1 to 128");
             goto failed;
         }
     }
@@ -480,7 +484,7 @@ static PyObject *table_call(TableObject *self, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_ValueError, "ids, offsets and vectors do not fit together");
         goto done;
     }
-    total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
+    total = PyMem_RawMalloc((size_t)total_columns(t) * sizeof(int32_t));
     wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
     if (!total || !wide) {
         PyErr_NoMemory();
@@ -522,7 +526,7 @@ static PyObject *table_embed(TableObject *self, PyObject *args) {
         goto done;
     }
     Py_ssize_t room = most_rows(&featurizer->features, sums, given.longest, 1);
-    total = PyMem_RawMalloc((size_t)t->width * sizeof(int32_t));
+    total = PyMem_RawMalloc((size_t)total_columns(t) * sizeof(int32_t));
     wide = PyMem_RawMalloc((size_t)t->dimension * sizeof(double));
     rows = PyMem_RawMalloc(2 * (size_t)room * sizeof *rows);
     counts = PyByteArray_FromStringAndSize(NULL, given.n * (Py_ssize_t)sizeof(int64_t));

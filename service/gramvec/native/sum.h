@@ -23,12 +23,12 @@
 
 /* Rows are asked for so far ahead of their sum: on a Zen 5 a text's int8 rows take 2.4 us with one, 1.2 with 28. */
 enum { MAX_ROWS_AHEAD = 28, MAX_BYTES_AHEAD = 16000 };
-/* int8 rows are read in blocks of this many columns; what the last block reads beyond a row is dropped. */
+/* Rows with weights are read in blocks of this many bytes; what the last block reads beyond a row is dropped. */
 enum { BLOCK = 64 };
 /* int32 holds at least this many rows of 127 * 128. */
 enum { ROWS_IN_INT32 = 1 << 16 };
 
-enum { INT8 = 1, FLOAT16 = 2, FLOAT32 = 4 }; /* bytes of a number */
+enum { FOUR_BITS = 0, INT8 = 1, FLOAT16 = 2, FLOAT32 = 4 }; /* bytes of a number */
 
 typedef struct Table Table;
 /* total[c] += the sum of the rows ids[from] to ids[to - 1]; returns the position of an id that is no row, or -1. */
@@ -36,11 +36,11 @@ typedef int64_t (*SumRows)(const Table *t, const int32_t *ids, int64_t from, int
 
 struct Table {
     const char *rows;
-    int64_t n_rows, dimension, stride, width; /* bytes from row to row; columns that int8 rows are read in */
+    int64_t n_rows, dimension, stride, width; /* bytes from row to row; bytes of a row with a weight that are read */
     int64_t ahead;
     int type;
     const float *scales;    /* of each row, or NULL */
-    const uint8_t *weights; /* int8: what each row counts, in units of `step`: 1 to 128; or NULL */
+    const uint8_t *weights; /* what each row counts, in units of `step`: of int8 1 to 128, of four bits 0 to 127; or NULL */
     float step;
     int mean;
     const float *columns, *bias; /* or NULL */
@@ -118,6 +118,20 @@ static inline void in_order(int32_t *total, int64_t columns, int lanes) {
     }
 }
 
+/* The bytes of four rows from c, four of one place beside each other. */
+__attribute__((target("avx512f,avx512bw"), always_inline)) static inline void interleave_four(const Four *four,
+                                                                                              int64_t c,
+                                                                                              __m512i *quads) {
+    __m512i a = _mm512_loadu_si512(four->rows[0] + c), b = _mm512_loadu_si512(four->rows[1] + c);
+    __m512i e = _mm512_loadu_si512(four->rows[2] + c), f = _mm512_loadu_si512(four->rows[3] + c);
+    __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
+    __m512i low2 = _mm512_unpacklo_epi8(e, f), high2 = _mm512_unpackhi_epi8(e, f);
+    quads[0] = _mm512_unpacklo_epi16(low, low2);
+    quads[1] = _mm512_unpackhi_epi16(low, low2);
+    quads[2] = _mm512_unpacklo_epi16(high, high2);
+    quads[3] = _mm512_unpackhi_epi16(high, high2);
+}
+
 __attribute__((target("avx512f,avx512bw,avx512vnni"))) static int64_t sum_weighted_vnni(
     const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, void *sums) {
     int32_t *total = sums;
@@ -128,12 +142,8 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) static int64_t sum_weight
         __m512i weights = _mm512_set1_epi32((int)four.weights);
         for (int64_t c = 0; c < t->width; c += 64) {
             for (int k = 0; k < 4; k++) __builtin_prefetch(four.ahead[k] + c);
-            __m512i a = _mm512_loadu_si512(four.rows[0] + c), b = _mm512_loadu_si512(four.rows[1] + c);
-            __m512i e = _mm512_loadu_si512(four.rows[2] + c), f = _mm512_loadu_si512(four.rows[3] + c);
-            __m512i low = _mm512_unpacklo_epi8(a, b), high = _mm512_unpackhi_epi8(a, b);
-            __m512i low2 = _mm512_unpacklo_epi8(e, f), high2 = _mm512_unpackhi_epi8(e, f);
-            __m512i quads[4] = {_mm512_unpacklo_epi16(low, low2), _mm512_unpackhi_epi16(low, low2),
-                                _mm512_unpacklo_epi16(high, high2), _mm512_unpackhi_epi16(high, high2)};
+            __m512i quads[4];
+            interleave_four(&four, c, quads);
             for (int k = 0; k < 4; k++) {
                 int32_t *place = total + c + 16 * k;
                 _mm512_storeu_si512(place, _mm512_dpbusd_epi32(_mm512_loadu_si512(place), weights, quads[k]));
@@ -174,6 +184,8 @@ __attribute__((target("avx2"))) static int64_t sum_weighted_avx2(const Table *t,
     return -1;
 }
 #endif
+
+#include "four_bits.h"
 
 /* ---- Rows of any type with scales of their own, added one after the other as float32. ---- */
 
@@ -259,13 +271,16 @@ static SumRows choose_sum(const Table *t, int width) {
 #ifdef __x86_64__
     __builtin_cpu_init();
     int widest = width >= 512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-    if (t->weights && widest && __builtin_cpu_supports("avx512vnni")) return sum_weighted_vnni;
-    if (t->weights && width >= 256 && __builtin_cpu_supports("avx2")) return sum_weighted_avx2;
+    int fours = t->type == FOUR_BITS;
+    if (t->weights && widest && __builtin_cpu_supports("avx512vnni")) return fours ? sum_fours_vnni : sum_weighted_vnni;
+    if (t->weights && width >= 256 && __builtin_cpu_supports("avx2")) return fours ? sum_fours_avx2 : sum_weighted_avx2;
     if (!t->weights && widest && t->type != INT8 && !t->scales) return sum_floats_avx512;
 #elif defined(HAS_NEON)
-    if (t->weights) return choose_sum_neon(width);
+    if (t->type == FOUR_BITS && width >= 256) return sum_fours_neon;
+    if (t->type == INT8 && t->weights) return choose_sum_neon(width);
 #endif
     (void)width;
+    if (t->type == FOUR_BITS) return sum_fours;
     return t->weights ? sum_weighted : sum_floats;
 }
 
@@ -280,20 +295,25 @@ static void finish_sum(const Table *t, int64_t count, float *vector) {
         for (int64_t c = 0; c < t->dimension; c++) vector[c] += t->bias[c];
 }
 
+/* How many int32 a sum with weights is made in, and how many of these begin as zeros. */
+static inline int64_t total_columns(const Table *t) { return t->type == FOUR_BITS ? 4 * t->width : t->width; }
+static inline int64_t zeroed_columns(const Table *t) { return t->type == FOUR_BITS ? 2 * t->width : t->width; }
+
 /* total, wide: scratch, see sum_texts. Sums of more rows than an int32 holds continue, as exactly, in doubles. */
 static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, int64_t to, int64_t last, int32_t *total,
                             double *wide, float *vector) {
     int64_t parts = 0;
     do {
         int64_t end = to - from > ROWS_IN_INT32 ? from + ROWS_IN_INT32 : to;
-        memset(total, 0, (size_t)t->width * sizeof *total);
+        memset(total, 0, (size_t)zeroed_columns(t) * sizeof *total);
         int64_t wrong = t->sum(t, ids, from, end, last, total);
         if (wrong >= 0) return wrong;
+        const int32_t *columns = t->type == FOUR_BITS ? columns_in_order(t, total) : total;
         if (parts++ == 0 && end == to) {
-            for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)total[c] * t->step;
+            for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)columns[c] * t->step;
             return -1;
         }
-        for (int64_t c = 0; c < t->dimension; c++) wide[c] = (parts > 1 ? wide[c] : 0) + total[c];
+        for (int64_t c = 0; c < t->dimension; c++) wide[c] = (parts > 1 ? wide[c] : 0) + columns[c];
         from = end;
     } while (from < to);
     for (int64_t c = 0; c < t->dimension; c++) vector[c] = (float)wide[c] * t->step;
@@ -302,7 +322,7 @@ static int64_t sum_integers(const Table *t, const int32_t *ids, int64_t from, in
 
 /* Write float32[n, d]; return the first position found of an id that is no row, at which it stops, or -1.
  *
- * total: scratch of `width` int32. wide: of d doubles.
+ * total: scratch of total_columns int32. wide: of d doubles.
  */
 static int64_t sum_texts(const Table *t, const int32_t *ids, const int64_t *offsets, int64_t n, float *vectors,
                          int32_t *total, double *wide) {

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gramvec.bundle.bundle import Bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.base import Batching, Runtime
-from gramvec.runtime.int8 import ExactTable, add_pieces, cut_pieces
+from gramvec.runtime.exact import ExactTable, add_pieces, cut_pieces
 from gramvec.runtime.ort import (
     CALLS,
     CUDA,

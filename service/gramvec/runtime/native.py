@@ -1,7 +1,8 @@
 """The runtime of our own: loops in C over the mapped table, for a CPU.
 
 ONNX Runtime's stock operators copy every row before they add it. These loops add rows where they lie and read the same
-file: float rows in the order in which ONNX Runtime adds them, int8 rows whose scales have one step as exact integers.
+file: float rows in the order in which ONNX Runtime adds them, int8 rows whose scales have one step, and rows of four
+bits, as exact integers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from gramvec.runtime.base import Batching, Runtime, Sums
 from gramvec.text.arrays import FeatureBatch, Floats
 from gramvec.text.inputs import code_points
 
+# What the loops take for bytes of a number where a byte has two.
+FOUR_BITS = 0
 # The largest weight of an int8 row: 127 * 128 is the most that half an int32 holds.
 MAX_WEIGHT = 128
 
@@ -48,23 +51,27 @@ class NativeRuntime(Runtime):
             raise DeviceError(f"runtime native: {bundle.manifest.name} {graph.beyond_rows}; take runtime onnx")
         if mapped is None:
             raise BundleError(f"{bundle.path}: made before runtime native; export it again, or take runtime onnx")
-        (rows, d), item = mapped.table.shape, mapped.table.itemsize
-        end = mapped.begin + rows * d * item
-        scales = None
+        rows, item = len(mapped.table), mapped.table.itemsize
+        stride = mapped.table.shape[1] * item
+        end = mapped.begin + rows * stride
+        scales, step = None, 1.0
         if mapped.scales is not None:  # which lie anywhere in the file
             scales = np.require(mapped.scales, requirements="A")
-        weights, step = None, 1.0
-        if item == 1 and scales is not None and end + loops.BLOCK <= len(mapped.data):
+        weights = mapped.weights
+        if mapped.step is not None:
+            step, item = float(mapped.step), FOUR_BITS
+        elif item == 1 and scales is not None and end + loops.BLOCK <= len(mapped.data):
             weights, step = weights_and_step(scales)
+        if weights is not None:
             end += loops.BLOCK
-        self._dimension = d
+        self._dimension = mapped.dimension
         self._rows = rows
         self._tanh = graph.activation == "tanh"
         self._table: Any = loops.Table(
             mapped.data[mapped.begin : end],
             rows,
-            d,
-            d * item,
+            mapped.dimension,
+            stride,
             item,
             None if weights is not None else scales,
             weights,

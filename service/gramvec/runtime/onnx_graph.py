@@ -13,7 +13,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from gramvec.bundle.four_bits import LEVELS_OF_BYTES, bytes_a_row, quantize_rows
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Graph, LayerActivation, Precision, StoredWeights
+from gramvec.errors import InputError
 from gramvec.runtime.native import MAX_WEIGHT, weights_and_step
 from gramvec.text.arrays import Floats
 
@@ -81,6 +83,10 @@ class Writer:
 
 def write_rows(w: Writer, ids: str, precision: Precision, table: Floats) -> str:
     """Add the look-up of ids of any shape, and return its name: "rows", float32[shape, width]."""
+    if precision == "int4":
+        raise InputError(
+            "rows of four bits are for models that add rows, and this one reads them in their order; take int8"
+        )
     if precision == "int8":
         values, scales = quantize_table(table)
         w.node("Gather", [w.weight("table", values), ids], "rows_stored")
@@ -99,10 +105,15 @@ IR_VERSION = 10  # all that pyproject.toml allows read it
 # Where arrays begin in the file of weights; the last has as many bytes behind it, which runtime native reads.
 ALIGNMENT = 64
 
-_TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "int8": TensorProto.INT8}
+_TYPES = {
+    "float32": TensorProto.FLOAT,
+    "float16": TensorProto.FLOAT16,
+    "int8": TensorProto.INT8,
+    "int4": TensorProto.UINT8,
+}
 _PART_ROWS = 1024
 
-_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+_BYTES = {"float32": 4, "float16": 2, "int8": 1, "int4": 1}
 
 # Type and extents of what a graph may take.
 INPUTS: dict[str, tuple[int, Extents]] = {
@@ -139,16 +150,20 @@ def write_graph(
     with layers any of ACTIVATIONS.
     precision: of the table in the file; sums are in float32 always. int8 has a scale for each row, a whole multiple of
     one step, and one for each column, applied to the sums: in a memo's rows one column can be much larger than all
-    others and take their bits.
+    others and take their bits. int4 has both too.
     layers: f(x W + b), one after the other, on the activated sum.
     """
-    columns = scales = None
-    if precision == "int8":
-        columns = column_scales(table)
-        rows, scales = quantize_table(table, columns)
+    columns = column_scales(table) if precision in ("int8", "int4") else None
+    file, stored = folder / f"{GRAPH}.data", None
+    if precision == "int4":
+        fours = quantize_rows(table, _ONE if columns is None else columns)
+        stored = _write_weights(file, fours.codes, fours.weights, columns, bias)
+        stored = stored.model_copy(update={"weights": stored.scales, "scales": None, "step": float(fours.step)})
+    elif precision == "int8":
+        rows, scales = quantize_table(table, _ONE if columns is None else columns)
+        stored = _write_weights(file, rows, scales, columns, bias)
     else:
-        rows = table.astype(precision)
-    stored = _write_weights(folder / f"{GRAPH}.data", rows, scales, columns, bias)
+        stored = _write_weights(file, table.astype(precision), None, columns, bias)
     graph = Graph(
         opset=OPSET,
         inputs=[],
@@ -169,32 +184,15 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     """
     stored = graph.stored
     assert stored is not None
-    scales = None if stored.scales is None else _scales(folder, stored)
-    whole, step = (None, 1.0) if scales is None else weights_and_step(scales)
     w = _open_table(graph, stored, dimension)
     node = w.node
-    if stored.scales is not None:
-        w.add_stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
-    w.constant("minus_one", [-1])
-    w.constant("dimension", [dimension])
-    last = node("Gather", ["table", "ids"], "rows_stored")
-    if graph.precision != "float32":
-        last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
-    if whole is not None:
-        w.constant("step", step, np.float32)
-        node("Div", ["scales", "step"], "about_weights")
-        node("Round", ["about_weights"], "weights")
-        node("Gather", ["weights", "ids"], "row_weights")  # [rows, 1]
-        last = node("Mul", [last, "row_weights"], "rows_whole")
-    elif scales is not None:
-        node("Gather", ["scales", "ids"], "row_scales")
-        last = node("Mul", [last, "row_scales"], "rows_scaled")
+    last, is_whole = _write_scaled(w, folder, graph, stored, dimension)
     node("Shape", ["counts"], "text_count")
     node("Concat", ["text_count", "dimension"], "sums_shape", axis=0)
     node("ConstantOfShape", ["sums_shape"], "nothing", value=numpy_helper.from_array(np.zeros(1, np.float32)))
     node("Unsqueeze", ["segments", "minus_one"], "places")  # [rows, 1]
     last = node("ScatterND", ["nothing", "places", last], "sums", reduction="add")
-    if whole is not None:
+    if is_whole:
         last = node("Mul", [last, "step"], "sums_scaled")
     if graph.pooling == "mean":
         w.constant("one", [1])
@@ -205,7 +203,7 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     _write_end(w, last, graph, layers)
     inputs = {name: INPUTS[name] for name in ("ids", "segments", "counts")}
     outputs = {"vectors": layers[-1][0].shape[1] if layers else dimension}
-    outputs |= {} if whole is None else {"sums": dimension}
+    outputs |= {"sums": dimension} if is_whole else {}
     w.save(folder / GRAPH, inputs, outputs)
     written = graph.model_copy(update={"opset": OPSET, "inputs": list(inputs), "output": "vectors"})
     if layers:
@@ -217,23 +215,64 @@ def write_graphs(folder: Path, graph: Graph, dimension: int, layers: Layers = ()
     return written.model_copy(update={"cpu": write_cpu_graph(folder, written, dimension)})
 
 
+def _write_scaled(w: Writer, folder: Path, graph: Graph, stored: StoredWeights, dimension: int) -> tuple[str, bool]:
+    """Add the look-up of rows times their scales or weights; return its name, and whether they are whole numbers.
+
+    Adds the constants `minus_one` and `dimension`, and `step` if they are.
+    """
+    node = w.node
+    if stored.scales is not None:
+        w.add_stored("scales", TensorProto.FLOAT, [stored.rows, 1], stored.file, stored.scales, 4)
+    w.constant("minus_one", [-1])
+    w.constant("dimension", [dimension])
+    if stored.weights is None:
+        last = node("Gather", ["table", "ids"], "rows_stored")
+    else:
+        last = _cut_columns(w, _write_levels(w, dimension), dimension)
+    if graph.precision != "float32":
+        last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
+    if stored.weights is not None:
+        w.constant("step", stored.step, np.float32)
+        w.add_stored("weights", TensorProto.UINT8, [stored.rows, 1], stored.file, stored.weights, 1)
+        node("Gather", ["weights", "ids"], "row_weights_stored")  # [rows, 1]
+        node("Cast", ["row_weights_stored"], "row_weights_whole", to=TensorProto.INT32)
+        node("Cast", ["row_weights_whole"], "row_weights", to=TensorProto.FLOAT)
+        return node("Mul", [last, "row_weights"], "rows_whole"), True
+    if stored.scales is None:
+        return last, False
+    weights, step = weights_and_step(_scales(folder, stored))
+    if weights is None:
+        node("Gather", ["scales", "ids"], "row_scales")
+        return node("Mul", [last, "row_scales"], "rows_scaled"), False
+    w.constant("step", step, np.float32)
+    node("Div", ["scales", "step"], "about_weights")
+    node("Round", ["about_weights"], "weights")
+    node("Gather", ["weights", "ids"], "row_weights")  # [rows, 1]
+    return node("Mul", [last, "row_weights"], "rows_whole"), True
+
+
 def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     """Write model.cpu.onnx over the weights that `graph` locates in `folder`; return False if it is not possible."""
     stored = graph.stored
-    if stored is None or stored.scales is None or graph.pooling != "sum":
-        return False
-    row_weights, step = weights_and_step(_scales(folder, stored))
-    if row_weights is None:
+    if stored is None or graph.pooling != "sum":
         return False
     w = _open_table(graph, stored, dimension)
-    node = w.node
-    w.constant("weights", row_weights, np.uint8)
+    node, step = w.node, stored.step
+    if stored.weights is not None:
+        w.add_stored("weights", TensorProto.UINT8, [stored.rows], stored.file, stored.weights, 1)
+    elif stored.scales is not None:
+        row_weights, step = weights_and_step(_scales(folder, stored))
+        if row_weights is None:
+            return False
+        w.constant("weights", row_weights, np.uint8)
+    else:
+        return False
     w.constant("step", step, np.float32)
     w.constant("nothing", 0, np.uint8)
     places = {"first": [0], "second": [1], "last": [-1], "end": [np.iinfo(np.int64).max], "begin": 0, "one": 1}
     for name, place in places.items():
         w.constant(name, place)
-    node("Gather", ["table", "ids"], "rows")  # int8 [rows, d]
+    rows = node("Gather", ["table", "ids"], "rows") if stored.weights is None else _write_levels(w, dimension)
     node("Gather", ["weights", "ids"], "row_weights")  # uint8 [rows]
     node("Shape", ["ids"], "row_shape")
     node("Squeeze", ["row_shape"], "row_count")
@@ -246,8 +285,10 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
     node("Less", ["places", "ends_down"], "not_ended")
     node("And", ["begun", "not_ended"], "own")
     node("Where", ["own", "row_weights", "nothing"], "mask")
-    node("MatMulInteger", ["mask", "rows"], "integers")  # int32 [n, d]
-    node("Cast", ["integers"], "whole", to=TensorProto.FLOAT)
+    last = node("MatMulInteger", ["mask", rows], "integers")  # int32 [n, d], from int8 [rows, d]
+    if stored.weights is not None:
+        last = _cut_columns(w, last, dimension)
+    node("Cast", [last], "whole", to=TensorProto.FLOAT)
     last = node("Mul", ["whole", "step"], "sum")
     _write_end(w, last, graph)
     w.save(folder / CPU_GRAPH, {name: INPUTS[name] for name in ("ids", "offsets")}, {"vectors": dimension})
@@ -255,9 +296,30 @@ def write_cpu_graph(folder: Path, graph: Graph, dimension: int) -> bool:
 
 
 def _open_table(graph: Graph, stored: StoredWeights, dimension: int) -> Writer:
-    w, extents = Writer(), [stored.rows, dimension]
+    w, extents = Writer(), [stored.rows, dimension if stored.weights is None else bytes_a_row(dimension)]
     w.add_stored("table", _TYPES[graph.precision], extents, stored.file, stored.table, _BYTES[graph.precision])
     return w
+
+
+def _write_levels(w: Writer, dimension: int) -> str:
+    """Add the look-up of rows of four bits, and return its name: int8[rows, dimension], and one more if that is odd."""
+    node = w.node
+    w.constant("levels", LEVELS_OF_BYTES, np.int8)
+    w.constant("rows_shape", [-1, 2 * bytes_a_row(dimension)])
+    node("Gather", ["table", "ids"], "rows_packed")
+    node("Cast", ["rows_packed"], "rows_bytes", to=TensorProto.INT32)
+    node("Gather", ["levels", "rows_bytes"], "rows_pairs")  # [rows, bytes, 2]
+    return node("Reshape", ["rows_pairs", "rows_shape"], "rows_levels")
+
+
+def _cut_columns(w: Writer, last: str, dimension: int) -> str:
+    """Leave out the column that the last byte of a row has beyond an odd dimension; return the name of what is left."""
+    if dimension % 2 == 0:
+        return last
+    w.constant("column_0", [0])
+    w.constant("column_behind", [dimension])
+    w.constant("across", [1])
+    return w.node("Slice", [last, "column_0", "column_behind", "across"], "without_padding")
 
 
 def _write_end(w: Writer, last: str, graph: Graph, layers: Layers = ()) -> None:
@@ -280,9 +342,9 @@ def _write_end(w: Writer, last: str, graph: Graph, layers: Layers = ()) -> None:
 
 
 def _write_weights(
-    path: Path, rows: NDArray[Any], scales: Floats | None, columns: Floats | None, bias: Floats | None
+    path: Path, rows: NDArray[Any], scales: NDArray[Any] | None, columns: Floats | None, bias: Floats | None
 ) -> StoredWeights:
-    """Write the rows, and their scales behind them; return where they are."""
+    """Write the rows, and their scales or weights behind them; return where they are."""
     places: list[int] = []
     with path.open("wb") as file:
         for array in (rows, scales):

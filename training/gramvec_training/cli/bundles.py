@@ -15,7 +15,7 @@ from gramvec_training.cli.support import PATH, may_replace, one_sentence
 @click.command()
 @click.argument("bundle")
 @click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
-@click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
+@click.option("--precision", type=click.Choice(["float32", "float16", "int8", "int4"]),
               help="Of the stored table.  [default: the bundle's]")  # fmt: skip
 @click.option("--texts", type=PATH, multiple=True, help="Texts like those that will be embedded, one a line; .gz too.")
 @click.option("--chunks", type=click.IntRange(min=0), default=20_000, show_default=True,

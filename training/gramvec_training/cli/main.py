@@ -159,7 +159,7 @@ def _check_together(config: Path | None, file: FileOptions, *, both: bool) -> No
 @main.command()
 @click.argument("run", type=PATH)
 @click.option("-o", "--out", type=PATH, required=True, help="Bundle folder to write; replaced where it exists.")
-@click.option("--precision", type=click.Choice(["float32", "float16", "int8"]),
+@click.option("--precision", type=click.Choice(["float32", "float16", "int8", "int4"]),
               help="Of the stored table.  [default: that of the run's config, or float32]")  # fmt: skip
 @click.option("--name", help="Name of the model.  [default: the folder's name]")
 @click.option("--config", type=PATH, help="Take the [export] of this config instead of the run's.")

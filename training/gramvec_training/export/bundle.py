@@ -66,7 +66,7 @@ def find_stored(bundle: Bundle) -> StoredWeights:
     return stored
 
 
-# More rows than one exact sum in float32 has (gramvec.runtime.int8), so that a text that is cut is among them.
+# More rows than one exact sum in float32 has (gramvec.runtime.exact), so that a text that is cut is among them.
 LONG_ROWS = 1_100
 FREQUENT, FAR = 16, 4
 

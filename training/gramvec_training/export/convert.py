@@ -9,7 +9,7 @@ from pathlib import Path
 from gramvec.bundle.bundle import Bundle, make_golden, open_bundle, rewrite_manifest, stage_folder
 from gramvec.bundle.manifest import CPU_GRAPH, GRAPH, Manifest, Precision
 from gramvec.errors import InputError
-from gramvec.runtime.int8 import ExactTable
+from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.bag import make_bag

@@ -209,7 +209,7 @@ def _to_json(values: Any) -> bytes:
     return orjson.dumps(values, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
 
 
-_BYTES = {"float32": 4, "float16": 2, "int8": 1}
+_BYTES = {"float32": 4.0, "float16": 2.0, "int8": 1.0, "int4": 0.5}
 
 
 def export_run(
@@ -252,7 +252,7 @@ def export_run(
             {**run.record, "export": export.model_dump(mode="json")},
             name=name,
             precision=precision,
-            table_bytes=run.encoder.table.numel() * _BYTES[precision],
+            table_bytes=round(run.encoder.table.numel() * _BYTES[precision]),
         ),
     )
 

@@ -1,4 +1,6 @@
-"""Sums that are exact in float32: of int8 rows that are whole multiples of one step, cut so that none exceeds 2^24.
+"""Sums that are exact in float32: of int8 rows or rows of four bits that are whole multiples of one step.
+
+Texts are cut so that no sum exceeds 2^24.
 
 A device adds the rows of a text in an order of its own, another one each time. Sums of whole numbers below 2^24 are
 the same in every order, so the same text has the same bytes there. What is done to a sum afterwards is done here, in
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.bundle.bundle import Bundle
+from gramvec.bundle.four_bits import LARGEST
 from gramvec.runtime.native import weights_and_step
 from gramvec.text.arrays import Floats, Int64s
 
@@ -42,17 +45,21 @@ class ExactTable:
     def of(cls, bundle: Bundle) -> ExactTable | None:
         """Return the exact table of a bundle, or None if its rows are not whole multiples of one step."""
         graph, mapped = bundle.manifest.graph, bundle.weights
-        if mapped is None or mapped.scales is None:
+        if mapped is None:
             return None
-        weights, step = weights_and_step(np.require(mapped.scales, requirements="A"))
-        if weights is None:
+        if mapped.weights is not None and mapped.step is not None:
+            weights, step, largest = mapped.weights, float(mapped.step), LARGEST
+        elif mapped.scales is not None:
+            of_scales, step = weights_and_step(np.require(mapped.scales, requirements="A"))
+            if of_scales is None:
+                return None
+            weights, largest = of_scales, max(int(mapped.table.max()), -int(mapped.table.min()), 1)
+        else:
             return None
-        table = mapped.table
-        largest = max(int(table.max()), -int(table.min()), 1)
         return cls(
-            rows=len(table),
-            dimension=table.shape[1],
-            max_rows=MAX_EXACT // (largest * int(weights.max())),
+            rows=len(mapped.table),
+            dimension=mapped.dimension,
+            max_rows=MAX_EXACT // (largest * max(1, int(weights.max(initial=1)))),
             step=np.float32(step),
             mean=graph.pooling == "mean",
             tanh=graph.activation == "tanh",
