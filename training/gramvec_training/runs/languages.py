@@ -54,6 +54,7 @@ class Tied(Strict):
     license: str
     weight: Annotated[float, Field(gt=0)] = 2.0
     steps: Annotated[int, Field(ge=1, le=100)] = 8
+    penalty: Annotated[float, Field(gt=0)] | None = 3.0  # of the fit that moves other words along; None: they stay
 
 
 class Spelt(Strict):
@@ -110,9 +111,10 @@ def build_table(
     """Make the rows of words and n-grams.
 
     A word's vector is the teacher's, less the mean of all, on its leading axes, each divided by its deviation to the
-    power `whitening`; then words of one concept are drawn together. N-grams are fitted to the vectors of words by ridge
-    regression. A row of a listed word is its vector times SIF's weight. Words of scripts without spaces are spelt by
-    n-grams alone, which are fitted to the weighed vectors, since such a word stands within a run.
+    power `whitening`; then words of one concept are drawn together, and words that are spelt alike move along. N-grams
+    are fitted to the vectors of words by ridge regression. A row of a listed word is its vector times SIF's weight.
+    Words of scripts without spaces are spelt by n-grams alone, which are fitted to the weighed vectors, since such a
+    word stands within a run.
 
     Args:
         config: the settings.
@@ -130,18 +132,21 @@ def build_table(
     if taught.shape[1] < config.dimension:
         raise InputError(f"the teacher has {taught.shape[1]} dimensions, and the model would have {config.dimension}")
     vectors = whiten_words(np.asarray(taught, np.float32), config.dimension, config.teacher.whitening)
-    concepts, lines = 0, 0
-    if (tied := config.concepts) is not None:
-        names, lines = read_concepts(data / tied.folder, config.words.languages)
-        concepts = len(names)
-        vectors = tie_concepts(vectors, texts, names, tied.weight, tied.steps)
-    weights = weigh_words(texts, {word.text: word.share for word in listed.words}, config.words.a)[:, None]
-    unspaced = np.array([any(map(is_unspaced, text)) for text in texts], np.bool_)
     ngrams = choose_ngrams(
         texts, config.ngrams.orders, config.ngrams.rows, config.ngrams.least, (1 << 64 // config.ngrams.orders[-1]) - 1
     )
+    spellings = count_spellings(texts, ngrams, config.ngrams.orders)
+    concepts, lines = 0, 0
+    if (tied := config.concepts) is not None:
+        names, lines = read_concepts(data / tied.folder, config.words.languages)
+        concepts, first = len(names), vectors
+        vectors = tie_concepts(vectors, texts, names, tied.weight, tied.steps)
+        if tied.penalty is not None:
+            vectors = move_along(first, vectors, spellings, tied.penalty, config.ngrams.steps, progress=progress)
+    weights = weigh_words(texts, {word.text: word.share for word in listed.words}, config.words.a)[:, None]
+    unspaced = np.array([any(map(is_unspaced, text)) for text in texts], np.bool_)
     rows = solve_ridge(
-        count_spellings(texts, ngrams, config.ngrams.orders),
+        spellings,
         np.where(unspaced[:, None], vectors * weights, vectors),
         config.ngrams.penalty,
         steps=config.ngrams.steps,
@@ -160,7 +165,11 @@ def build_table(
         "words": {**listed.counts, "numbers": config.words.numbers},
         "spelt_words": len(texts) - len(rowed),
         "concepts": concepts,
-        "concept_lines": lines,
+        "languages": list(config.words.languages),
+        "data": [
+            {"name": "words of wordfreq", "license": "CC BY-SA 4.0", "words": len(texts)},
+            *([] if tied is None else [{"name": "Open Multilingual Wordnet", "license": tied.license, "words": lines}]),
+        ],
         "teacher": {
             "model": Path(config.teacher.model).name,
             "digest": teacher.digest,
@@ -220,6 +229,30 @@ def tie_concepts(
     return np.asarray(found * (np.linalg.norm(vectors, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
 
 
+def move_along(
+    first: Floats, moved: Floats, spellings: Any, penalty: float, steps: int, *, progress: Progress = NO_PROGRESS
+) -> Floats:
+    """Return the moved vectors float32[n, d], with the words that were not moved moved as their n-grams say.
+
+    How far the others moved is fitted by ridge regression over their n-grams; so a plural, which no wordnet lists, goes
+    where its singular went. Each vector keeps its length.
+
+    Args:
+        first: float32[n, d], the vectors before.
+        moved: float32[n, d], the same after words of concepts were drawn together.
+        spellings: scipy's float32[n, n-grams], see count_spellings.
+        penalty: of the regression.
+        steps: of the regression.
+        progress: shows the task "n-grams".
+    """
+    known = (first != moved).any(axis=1)
+    fitted = solve_ridge(spellings[known], (moved - first)[known], penalty, steps=steps, progress=progress)
+    found = moved.copy()
+    found[~known] += spellings[~known] @ fitted
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return np.asarray(found * (np.linalg.norm(first, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
+
+
 def count_spellings(words: Sequence[str], ngrams: Sequence[str], orders: Sequence[int]) -> Any:
     """Return scipy's float32[words, n-grams]: how often each word has each n-gram."""
     from scipy.sparse import csr_matrix
@@ -277,6 +310,8 @@ def write_card(table: Table, config: Languages, name: str, command: str) -> str:
         what = "words that name the same thing, Open Multilingual Wordnet"
         data = f"| {what} | {tied.license} | {record['concepts']:,} things |\n"
         sentence = f" Words that name one thing in several languages were drawn to their mean (weight {tied.weight})."
+        if tied.penalty is not None:
+            sentence += " Words that are spelt like those were moved along with them."
     counts = {code: count for code, count in record["words"].items() if code != "numbers"}
     return _CARD.format(
         name=name,

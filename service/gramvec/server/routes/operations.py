@@ -169,6 +169,7 @@ def _model(served: LoadedModel) -> dict[str, Any]:
         "provider": embedder.provider,
         "runtime": embedder.runtime,
         "license": manifest.provenance.get("license"),
+        "languages": manifest.provenance.get("languages"),
         "training_data": manifest.provenance.get("data"),
     }
 
