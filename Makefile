@@ -259,10 +259,11 @@ $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt --group docs
 	touch $@
 
-docs: $(VENV)/.docs  ## build the site of all pages into site/, with broken links as errors
+docs: $(VENV)/.docs  ## build the site of all pages into site/, with broken links and pictures as errors
 	rm -rf build/pages site && mkdir -p build/pages
-	git ls-files '*.md' '*.png' '*.svg' ':!tests' LICENSE | xargs cp --parents -t build/pages
+	git ls-files '*.md' '*.png' '*.svg' '*/results/*.json' 'examples/*' docs/site.css ':!tests' LICENSE | xargs cp --parents -t build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/linkchecker --no-status --no-warnings --ignore-url=sitemap site/index.html
 
 coverage: $(VENV)/.dev  ## run the tests of one process and say which lines none of them reaches: build/coverage/index.html
 	$(PYTEST) -m 'not slow and not packaging and not ray and not cuda' --cov=service/gramvec --cov=training/gramvec_training \

@@ -11,7 +11,7 @@ import gramvec
 from bulk_support import MODEL
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.jobs.bulk.embed_job import EmbedJob
+from gramvec.jobs.bulk.job import EmbedJob
 
 
 def test_a_record_embeds_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,7 @@ import pytest
 from bulk_support import MODEL
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.jobs.bulk.predict_job import PredictJob
-from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.classify.job import FitJob, PredictJob
 
 pytest.importorskip("sklearn", reason="learning labels needs scikit-learn: pip install 'gramvec[classify]'")
 

@@ -18,13 +18,12 @@ from gramvec.cli.jobs.pairs import pairs_command
 from gramvec.cli.jobs.run import write_command
 from gramvec.cli.jobs.search import add, build, rebuild, remove, search
 from gramvec.errors import InputError
-from gramvec.jobs.bulk.embed_job import EmbedJob
-from gramvec.jobs.bulk.predict_job import PredictJob
-from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.bulk.job import EmbedJob
+from gramvec.jobs.classify.job import FitJob, PredictJob
 from gramvec.jobs.common.file_job import FileJob, OptionError, PositiveNumber
-from gramvec.jobs.duplicates.dedupe_job import DedupeJob
-from gramvec.jobs.matching.jobs import MatchJob, PairsJob
-from gramvec.jobs.search.jobs import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.duplicates.job import DedupeJob
+from gramvec.jobs.matching.job import MatchJob, PairsJob
+from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 
 COMMANDS: list[tuple[click.Command, type[FileJob]]] = [
     (match_command, MatchJob),

@@ -96,7 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the page as the working folder, with the default model only."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("gramvec.bundle.resolve.homes", lambda: [Path("models")])
+    monkeypatch.setattr("gramvec.bundle.resolve.model_folders", lambda: [Path("models")])
     return folder
 
 

@@ -49,6 +49,7 @@ class Copy:
         blocks = re.findall(r"```\w+\n# (\S+/\S+)\n(.*?)```", self._recipe, re.DOTALL)
         assert blocks
         for path, text in blocks:
+            (self.folder / path).parent.mkdir(exist_ok=True)
             (self.folder / path).write_text(text)
 
     def shell(self) -> str:
@@ -110,6 +111,24 @@ def test_a_route(tmp_path: Path) -> None:
         "    print(client.get('/openapi.json').json()['paths']['/count']['get']['summary'])\n"
     )
     assert printed == "200 1 True\nCount the models that are served\n"
+
+
+def test_a_job(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "A job")
+    copy.write_blocks()
+    copy.replace(
+        "service/gramvec/cli/main.py",
+        "COMMANDS = {\n",
+        'COMMANDS = {\n    "lengths": ("gramvec.cli.jobs.lengths", "lengths_command"),\n',
+    )
+    (tmp_path / "cars.csv").write_text("text\nfast cars\n\ncar\n")
+    printed = copy.command("gramvec.cli", "lengths", tmp_path / "cars.csv", "--on-error", "skip")
+    assert printed.splitlines()[:2] == ["row,characters", "2,9"]
+    script = (
+        "import sys\nfrom gramvec.jobs.lengths.job import LengthsJob\n"
+        "print(LengthsJob(source=sys.argv[1], on_error='skip').run())\n"
+    )
+    assert copy.run(script, tmp_path / "cars.csv") == "[9, 3]\n"
 
 
 def test_a_file_format(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ ELSEWHERE = {
     "train-your-own.md": "tests/docs/test_train_your_own.py",
 }
 PAGES = sorted(
-    path.name for path in DOCS.glob("*.md") if path.name not in ELSEWHERE and any(examples(path.read_text()))
+    str(path.relative_to(DOCS))
+    for path in [*DOCS.glob("*.md"), *DOCS.glob("library/*.md")]
+    if path.name not in ELSEWHERE and any(examples(path.read_text()))
 )
 # Pages that show what each block prints that prints something.
 COMPLETE = {"api.md", "quickstart.md"}

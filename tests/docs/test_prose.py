@@ -1,4 +1,4 @@
-"""Comments, docstrings and pages name files and names that exist, and no docstring says one thing twice."""
+"""Comments, docstrings and pages name files, names and extras that exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import tokenize
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -29,11 +28,6 @@ OF_OTHERS = re.compile(
 # Keys of Parquet files, names of loggers, and attributes of spans.
 KEYS = {"access", "characters", "digest", "inference_seconds", "model", "options", "queue_seconds", "reason",
         "request_id", "texts", "version"}  # fmt: skip
-# Common words say nothing of what a sentence is about.
-COMMON = re.compile(
-    r"(?:a|all|also|an|and|are|as|at|be|been|but|by|each|for|from|had|has|have|if|in|into|is|it|its|no|not|of|on|one|or|"
-    r"so|than|that|the|their|then|there|these|they|this|those|to|was|were|what|where|which|who|with)"
-)
 
 
 def files(*endings: str) -> list[Path]:
@@ -107,19 +101,6 @@ def missing(text: str, known: set[str]) -> Iterator[str]:
             yield found
 
 
-def similar(docstring: str) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of sentences of a docstring that share over half of their words; two entries of a list may."""
-    found = []
-    for part in re.split(r"\n\s*\n|\n(?=\s*[\w*]+: )", docstring):
-        for sentence in re.split(r"(?<=\.)\s+", " ".join(part.split())):
-            words = {word for word in re.findall(r"[a-z]\w*", sentence.lower()) if not COMMON.fullmatch(word)}
-            if len(words) >= 4:
-                found.append((sentence, words, bool(re.match(r"\s*[\w*]+: ", part))))
-    for (one, words, listed), (other, more, listed_too) in combinations(found, 2):
-        if not (listed and listed_too) and 2 * len(words & more) > len(words | more):
-            yield one, other
-
-
 @pytest.fixture(scope="module")
 def known() -> set[str]:
     """Each file's path in the repository and all that are ends of it, each behind a slash."""
@@ -141,15 +122,6 @@ def test_what_comments_docstrings_and_pages_name_exists(endings: tuple[str, ...]
     ]
 
 
-def test_no_docstring_says_one_thing_twice() -> None:
-    assert not [
-        f"{path.relative_to(ROOT)}:{line}: {one} | {other}"
-        for path in files(".py")
-        for line, docstring in docstrings(path.read_text(encoding="utf-8"))
-        for one, other in similar(docstring)
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -163,21 +135,6 @@ def test_no_docstring_says_one_thing_twice() -> None:
 )
 def test_names_that_do_not_exist_are_found(text: str, names: list[str], known: set[str]) -> None:
     assert list(missing(text, known)) == names
-
-
-@pytest.mark.parametrize(
-    ("docstring", "number"),
-    [
-        ("A set is a folder of files with scores.\n\nA set is a folder of files with scores.", 1),
-        (
-            "The scores use another generator, so that no test is seen.\n\nScores use a generator, so no test is seen.",
-            1,
-        ),
-        ("Pairs.\n\nleft: int64[p], rows of the table.\nright: int64[p], rows of the table.", 0),
-    ],
-)
-def test_a_sentence_that_is_there_twice_is_found(docstring: str, number: int) -> None:
-    assert len(list(similar(docstring))) == number
 
 
 EXTRAS = re.compile(r"gramvec\[([a-z,]+)\]|'\.\[([a-z,]+)\]'|import_extra\(\s*\"[^\"]+\",\s*\"([a-z]+)\"")

@@ -12,7 +12,7 @@ from bulk_support import MODEL
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
-from gramvec.jobs.duplicates.dedupe_job import DedupeJob
+from gramvec.jobs.duplicates.job import DedupeJob
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 

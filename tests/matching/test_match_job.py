@@ -10,7 +10,7 @@ import pytest
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
-from gramvec.jobs.matching.jobs import MatchJob
+from gramvec.jobs.matching.job import MatchJob
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -26,7 +26,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.matching import nearest as cosines
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Field, vectors_of
-from gramvec.jobs.matching.jobs.match_rows import shared_words, with_unmatched
+from gramvec.jobs.matching.match_rows import shared_words, with_unmatched
 from gramvec.jobs.matching.nearest import Matches
 
 pytestmark = pytest.mark.slow

@@ -27,8 +27,8 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.matching.fields import Field
-from gramvec.jobs.review.jobs import PairReviewJob
-from gramvec.jobs.review.pairs_job import PairReview, PairTables
+from gramvec.jobs.review.job import PairReviewJob
+from gramvec.jobs.review.pair_review import PairReview, PairTables
 
 for _module in ("sklearn", "sparse_dot_topn"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install 'gramvec[labels]'")

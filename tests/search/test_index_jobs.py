@@ -13,7 +13,7 @@ from bulk_support import MODEL
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
-from gramvec.jobs.search.jobs import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 
 pytest.importorskip("tantivy", reason="an index needs tantivy: pip install 'gramvec[search]'")
 

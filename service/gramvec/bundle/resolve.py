@@ -8,11 +8,11 @@ from pathlib import Path
 from gramvec.errors import BundleError
 
 MANIFEST = "manifest.json"
-HOMES_VARIABLE = "GRAMVEC_MODELS"
+MODELS_VARIABLE = "GRAMVEC_MODELS"
 
 
 def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
-    """Return the folder of a model: a bundle's folder itself, or a name in one of `homes`.
+    """Return the folder of a model: a bundle's folder itself, or a name in one of `model_folders`.
 
     Raises:
         BundleError: there is no such model. The message lists the names that exist, or how to get a model.
@@ -20,7 +20,7 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
     given = Path(name_or_path)
     if (given / MANIFEST).is_file():
         return given
-    searched = homes()
+    searched = model_folders()
     is_name = given.name == str(name_or_path) and given.name not in ("", ".", "..")
     for home in searched if is_name else []:
         if (home / given / MANIFEST).is_file():
@@ -33,17 +33,17 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
         raise BundleError(f"{wanted} (there are {', '.join(names)})")
     raise BundleError(
         f"{wanted} (this gramvec was installed without a model, and there is none in ./models or in a folder that "
-        f"{HOMES_VARIABLE} names)"
+        f"{MODELS_VARIABLE} names)"
     )
 
 
-def homes() -> list[Path]:
+def model_folders() -> list[Path]:
     """Return the folders that are searched for models, in order.
 
     They are those in the variable GRAMVEC_MODELS (with ":" between several), ./models, the checkout's models/, and the
     installed package's own, which holds the default model.
     """
-    given = [Path(part) for part in os.environ.get(HOMES_VARIABLE, "").split(os.pathsep) if part]
+    given = [Path(part) for part in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep) if part]
     package = Path(__file__).resolve().parents[1]
     checkout = package.parents[1]
     in_checkout = [checkout / "models"] if (checkout / "pyproject.toml").is_file() else []

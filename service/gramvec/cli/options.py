@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.vectors import SPACES
 from gramvec.jobs.common.file_job import MAX_NUMBER, MAX_THREADS
-
-if TYPE_CHECKING:
-    pass
 
 model_option = click.option(
     "-m", "--model", default=DEFAULT_MODEL, show_default=True, help="Name in models/, or folder of a bundle."

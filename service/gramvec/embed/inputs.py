@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.text.inputs import has_surrogate, iterate_texts, list_texts, no_text
+from gramvec.text.inputs import has_surrogate, iterate_texts, list_texts, not_a_text
 
 TruncationDirection = Literal["left", "right"]
 DIRECTIONS = get_args(TruncationDirection)
@@ -65,7 +65,7 @@ def _need_no_check(texts: Sequence[str], max_characters: int) -> bool:
 
 def _text(index: int, text: str, max_characters: int, truncate: bool, direction: TruncationDirection) -> str:
     if not isinstance(text, str):
-        raise no_text(index, text)
+        raise not_a_text(index, text)
     if len(text) > max_characters:
         if not truncate:
             raise InputError(

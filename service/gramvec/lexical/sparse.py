@@ -14,7 +14,7 @@ from gramvec.lexical.hashing import COLUMNS, count_features
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.lexical.tfidf import inverse_frequency
 from gramvec.progress import NO_PROGRESS, Progress
-from gramvec.text.inputs import has_surrogate, iterate_texts, no_text
+from gramvec.text.inputs import has_surrogate, iterate_texts, not_a_text
 
 Weighting = Literal["sif", "idf"]
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
@@ -136,7 +136,7 @@ def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:
 
 def _length(text: object, index: int) -> int:
     if not isinstance(text, str):
-        raise no_text(index, text)
+        raise not_a_text(index, text)
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"text {index} has {len(text):,} characters; at most {MAX_CHARACTERS:,}: cut it", index=index)
     if has_surrogate(text):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gramvec.errors import InputError, quote
-from gramvec.text.inputs import iterate_texts, list_texts, no_text
+from gramvec.text.inputs import iterate_texts, list_texts, not_a_text
 
 # Rows of a frame that are Python objects at a time.
 BLOCK_ROWS = 4096
@@ -36,7 +36,7 @@ def texts_or_empty(values: Iterable[Any]) -> list[str]:
     found = ["" if is_missing(value) else value for value in list_texts(values)]
     for place, value in enumerate(found):
         if not isinstance(value, str):
-            raise no_text(place, value)
+            raise not_a_text(place, value)
     return found
 
 

@@ -41,7 +41,7 @@ def iterate_texts(texts: Iterable[str]) -> Iterator[str]:
     return iter(list_texts(texts) if any(hasattr(texts, name) for name in TO_LIST) else texts)
 
 
-def no_text(index: int, value: Any) -> InputError:
+def not_a_text(index: int, value: Any) -> InputError:
     """Return the error for a value that is not a str."""
     kind = type(value).__name__
     if value is None or kind in ("NAType", "NaTType") or (isinstance(value, float) and np.isnan(value)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -15,8 +16,7 @@ from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line
 from gramvec.errors import InputError
 from gramvec.jobs.common.bars import TerminalWatch
-from gramvec.jobs.common.watch import JobClock
-from gramvec.jobs.report import write_report
+from gramvec.jobs.common.run import JobRun
 from gramvec.jobs.tables.staging import check_place
 from gramvec_training.cli.support import PATH, one_sentence
 
@@ -256,7 +256,7 @@ def evaluate(
         --misspellings data/dev/typos/wikipedia.tsv --markdown -
     gramvec-train evaluate gramvec-en --matching data/dev/matching --peer all --typos 20
     """
-    clock = JobClock(command_line())
+    run = JobRun(TerminalWatch(command_line()))
     families = Named(**named)
     if not models and not families.peers:
         raise click.UsageError("name MODELS, or a rival with --peer")
@@ -286,13 +286,9 @@ def evaluate(
             _write(path, text)
     if plot is not None:
         plot_scores(reports, plot)
-    if report is not None:
-        facts = clock.facts(
-            ("models", _list_models(reports)),
-            {path: len(similarity_set.scores) for path, similarity_set in _name_sets(found)},
-        )
-        page = make_evaluation_report(reports, dict(zip(models, scored, strict=True)), found, facts=facts)
-        write_report(page, report, TerminalWatch())
+    page = partial(make_evaluation_report, reports, dict(zip(models, scored, strict=True)), found)
+    rows = {path: len(similarity_set.scores) for path, similarity_set in _name_sets(found)}
+    run.write_report(report, page, lambda: ("models", _list_models(reports)), rows)
     click.echo((on_stdout or [format_table(reports)])[0].rstrip())
 
 

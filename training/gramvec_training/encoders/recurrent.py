@@ -302,9 +302,9 @@ def _write_graph(folder: Path, encoder: Rnn | Lstm, *, table: Floats, precision:
     """
     w, d = Writer(), encoder.dimension
     write_lengths(w)
-    w.constant("no_text", [0])
-    w.node("Concat", ["lengths", "no_text"], "lengths_and_none", axis=0)  # [n + 1]
-    w.node("Concat", ["starts", "no_text"], "starts_and_none", axis=0)
+    w.constant("not_a_text", [0])
+    w.node("Concat", ["lengths", "not_a_text"], "lengths_and_none", axis=0)  # [n + 1]
+    w.node("Concat", ["starts", "not_a_text"], "starts_and_none", axis=0)
     write_steps(w, "lengths_and_none", minimum=1)
     w.node("Unsqueeze", ["steps", "minus_one"], "steps_down")  # [steps, 1]
     w.node("Less", ["steps_down", "lengths_and_none"], "inside")  # [steps, n + 1]

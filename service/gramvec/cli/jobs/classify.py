@@ -21,8 +21,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line, make_job, show_job
 from gramvec.cli.options import device_option, model_option
-from gramvec.jobs.bulk.predict_job import PredictJob
-from gramvec.jobs.classify.fit_job import FitJob
+from gramvec.jobs.classify.job import FitJob, PredictJob
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
@@ -51,7 +50,7 @@ class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in 
 
 def threshold_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option --threshold."""
-    text = f"The least score of a label that is known; LABEL=SCORE for one label; repeatable.  [{default}]"
+    text = f"Minimum score for a label to count as known; LABEL=SCORE for one label; repeatable.  [{default}]"
     return click.option("--threshold", "thresholds", type=ThresholdChoice(), multiple=True, help=text)
 
 
@@ -71,7 +70,7 @@ def classify() -> None:
 @click.option("--label", default="label", show_default=True, help="Column or member with the label.")
 @click.option("--several/--one-label", default=None,
               help="Whether a text may have several labels, written a|b.  [by what the labels look like]")  # fmt: skip
-@threshold_option("what loses at most 1 % of the right answers on held-out texts")
+@threshold_option("the highest score that keeps 99 % of the correct held-out answers")
 @report_option
 @truncate_option
 @max_characters_option
@@ -84,7 +83,7 @@ def fit(**options: Any) -> None:
     with __label__ are labels.
 
     The head sees the model's vectors, n-grams of characters, and words. Held-out texts decide the weight of each and
-    make the report. Needs scipy: pip install 'gramvec[classify]'.
+    make the report. Needs scikit-learn: pip install 'gramvec[classify]'.
 
     \b
     Example:

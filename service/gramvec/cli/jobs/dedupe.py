@@ -22,8 +22,8 @@ from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, device_option
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.api import BYS
-from gramvec.jobs.duplicates.dedupe_job import DedupeJob
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS
+from gramvec.jobs.duplicates.job import DedupeJob
 from gramvec.jobs.duplicates.likely import STAYS
 from gramvec.jobs.tables.inputs import STDIN
 

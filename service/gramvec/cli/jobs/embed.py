@@ -12,7 +12,7 @@ from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, THREADS, device_option, model_option, space_option
 from gramvec.embed.embedder import MAX_CHARACTERS
 from gramvec.jobs.bulk.embed_file import COLUMN, EMBEDDING, OUTPUT_FORMS
-from gramvec.jobs.bulk.embed_job import EmbedJob
+from gramvec.jobs.bulk.job import EmbedJob
 from gramvec.jobs.tables.batches import BLOCK_ROWS
 from gramvec.jobs.tables.inputs import FORMS, STDIN, UTF_8
 

@@ -13,7 +13,7 @@ from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, i
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE
-from gramvec.jobs.matching.jobs import MatchJob
+from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 

@@ -10,7 +10,7 @@ import click
 
 from gramvec.errors import InputError
 from gramvec.jobs.bulk.embed_file import COLUMN
-from gramvec.jobs.matching.jobs.table_files import ComparedColumn, parse_column
+from gramvec.jobs.matching.table_files import ComparedColumn, parse_column
 from gramvec.jobs.tables.inputs import FORMS, UTF_8
 
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)

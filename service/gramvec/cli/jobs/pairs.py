@@ -7,17 +7,12 @@ from typing import Any
 
 import click
 
-from gramvec.cli.jobs.embed import (
-    input_format_options,
-    on_error_option,
-    overwrite_option,
-    source_argument,
-)  # fmt: skip
+from gramvec.cli.jobs.embed import input_format_options, on_error_option, overwrite_option, source_argument
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option
-from gramvec.jobs.matching.jobs import PairsJob
+from gramvec.jobs.matching.job import PairsJob
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 
 

@@ -18,7 +18,7 @@ from gramvec.cli.jobs.run import STOPPED, command_line, make_job, write_command
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.bars import TerminalWatch
-from gramvec.jobs.review.jobs import LabelReviewJob, PairReviewJob
+from gramvec.jobs.review.job import LabelReviewJob, PairReviewJob
 
 # Options that only a review of pairs has, and fields of a review of labels that other options name.
 OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id_column": "--id", "save_matcher": "--save-matcher"}

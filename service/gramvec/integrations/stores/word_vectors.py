@@ -29,7 +29,8 @@ def save_word_vectors(
     """Write word2vec's text form ("txt") or binary form ("bin") and return the number of words.
 
     The file is replaced as a whole. gensim reads it by KeyedVectors.load_word2vec_format(path, binary=form == "bin"),
-    spaCy by `init vectors`. Numbers of the text form have nine digits and give the vectors to the bit.
+    spaCy by `init vectors`. The text form writes nine significant digits, enough to restore every
+    float32 exactly.
 
     Raises:
         InputError: There is no word, or one is empty, repeated or has white space, which separates numbers there.

@@ -40,7 +40,7 @@ from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.text import json_bounds
 from gramvec.text.array_file import ArraySpec, pack_arrays, read_arrays
 from gramvec.text.arrays import Floats
-from gramvec.text.inputs import blocks, list_texts, no_text
+from gramvec.text.inputs import blocks, list_texts, not_a_text
 
 KIND, VERSION = "head", 4
 ARRAYS: dict[str, ArraySpec] = {
@@ -256,7 +256,7 @@ class Head:
         texts = list_texts(texts)
         wrong = next((place for place, text in enumerate(texts) if not isinstance(text, str)), None)
         if wrong is not None:
-            raise no_text(wrong, texts[wrong])
+            raise not_a_text(wrong, texts[wrong])
         if len(texts) != len(vectors):
             raise InputError(f"{len(texts)} texts and {len(vectors)} vectors; give one of each for the other")
         if vectors.ndim != 2 or vectors.shape[1] != self.dimensions:

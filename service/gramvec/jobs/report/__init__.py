@@ -1,7 +1,7 @@
 """Reports: one self-contained page of HTML that shows what a job did, and where it may be wrong."""
 
 from gramvec.jobs.report.differences import Segment, mark_differences
-from gramvec.jobs.report.page import render_page, write_page, write_report
+from gramvec.jobs.report.page import render_page, write_page
 from gramvec.jobs.report.records import (
     Bar,
     Calibration,
@@ -44,5 +44,4 @@ __all__ = [
     "mark_differences",
     "render_page",
     "write_page",
-    "write_report",
 ]

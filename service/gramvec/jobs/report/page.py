@@ -14,7 +14,6 @@ from pathlib import Path
 
 import orjson
 
-from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.report.records import JobReport
 from gramvec.jobs.tables.staging import whole
 
@@ -38,12 +37,6 @@ def write_page(report: JobReport, path: Path) -> None:
     content = render_page(report).encode()
     with whole(path) as file:
         file.write(content)
-
-
-def write_report(report: JobReport, path: Path, watch: JobWatch) -> None:
-    """Write the report as `write_page` does, and tell the watcher where it is."""
-    write_page(report, path)
-    watch.report(f"{path} shows what was done: open it in a browser")
 
 
 def render(title: str, data: bytes, *, page_script: str, connect: str = "'none'") -> str:

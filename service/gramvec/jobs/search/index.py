@@ -30,7 +30,7 @@ from gramvec.jobs.tables.batches import MISSING, list_names, value_at
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.text.frames import is_missing, rows_of, to_plain
-from gramvec.text.inputs import iterate_texts, no_text
+from gramvec.text.inputs import iterate_texts, not_a_text
 from gramvec.threads import ProcessLock, count_cores
 
 MAX_HITS = 10_000
@@ -295,7 +295,9 @@ def spool_records(records: Any, column: str) -> Iterator[Path]:
 def _line(place: int, given: object, column: str) -> bytes:
     record = {column: str(given)} if isinstance(given, str) else given
     if not isinstance(record, dict):
-        sentence = str(no_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        sentence = (
+            str(not_a_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
+        )
         raise InputError(sentence, index=place)
     text = value_at(record, column)
     if text is MISSING:

@@ -1,7 +1,10 @@
-"""`MatchJob`: two files of tables into a file of matches, by the pair model or by what labels teach."""
+"""`MatchJob`: two files of tables into a file of matches. `PairsJob`: a file of pairs of texts into their scores."""
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -9,14 +12,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from pydantic import model_validator
 
+from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.jobs.common.columns import Columns, read_columns
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
-from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
+from gramvec.jobs.common.input_file import InputFile
+from gramvec.jobs.common.run import TableOutput
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
 from gramvec.jobs.matching.inputs import read_labels
-from gramvec.jobs.matching.jobs.match_rows import (
+from gramvec.jobs.matching.match_rows import (
     EXPLAINED,
     NAMES,
     REVIEWED,
@@ -25,17 +32,18 @@ from gramvec.jobs.matching.jobs.match_rows import (
     records_of,
     with_unmatched,
 )
-from gramvec.jobs.matching.jobs.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
 from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
-from gramvec.jobs.matching.report import match_report, pair_model_fact
-from gramvec.jobs.report import write_report
-from gramvec.jobs.tables.columns import read_records
-from gramvec.jobs.tables.inputs import STDIN, UTF_8
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
-from gramvec.jobs.tables.staging import check_outputs
+from gramvec.jobs.matching.report import given_report, match_report, pair_model_fact
+from gramvec.jobs.matching.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
+from gramvec.jobs.pairs.given_pairs import score_given
+from gramvec.jobs.tables.columns import read_records, value_or_none
+from gramvec.jobs.tables.inputs import STDIN, UTF_8, spool
+from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
+from gramvec.runtime.base import Device
+from gramvec.text.arrays import Floats
 from gramvec.threads import count_cores
 
 
@@ -59,7 +67,7 @@ class MatchResult(NamedTuple):
     summary: str
 
 
-class MatchJob(TableFiles):
+class MatchJob(TableFiles, TableOutput):
     """Job of `gramvec match`: match the rows of two files, and write ids, scores and texts.
 
     Example:
@@ -68,8 +76,6 @@ class MatchJob(TableFiles):
         '2 of 3 rows of ours.csv have a match, 2 pairs at the threshold 0.350, of which 97% are expected to be right'
 
     Attributes:
-        output: a .csv, .tsv, .jsonl or .parquet file; - is standard output; None writes no table.
-        form: of the output; None goes by its ending.
         top: right rows for a left row at most; None for all, or what labels say.
         every: write all right rows above the threshold, with labels that say otherwise, too.
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
@@ -85,15 +91,11 @@ class MatchJob(TableFiles):
         matcher: match by a matcher of this file.
         review: write the pairs to label next to this file.
         review_pairs: how many of them.
-        report: write a page of HTML that shows what was done.
-        overwrite: replace an output that gramvec did not write.
         threads: of the sparse product; None for all cores.
 
-    The other attributes are those of `TableFiles`.
+    The other attributes are those of `TableFiles` and `TableOutput`.
     """
 
-    output: Path | None = None
-    form: TableForm | None = None
     top: PositiveNumber | None = None
     every: bool = False
     threshold: UnitNumber | None = None
@@ -109,8 +111,6 @@ class MatchJob(TableFiles):
     matcher: Path | None = None
     review: Path | None = None
     review_pairs: PositiveNumber = 100
-    report: Path | None = None
-    overwrite: bool = False
     threads: ThreadCount | None = None
 
     @model_validator(mode="after")
@@ -131,7 +131,7 @@ class MatchJob(TableFiles):
             )
         if len({(column.left, column.right) for column in self.on}) < len(self.on):
             raise OptionError("--on names a column twice; give its weight once", field="on")
-        form_to_write(self.output, TABLE_FORMS, self.form)
+        self.output_form()
         if self.review:
             form_to_write(self.review, TABLE_FORMS, option="")
         return self
@@ -145,7 +145,6 @@ class MatchJob(TableFiles):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        clock = JobClock(watch.command)
         if self.review and self.review.exists():
             raise InputError(
                 f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
@@ -153,7 +152,7 @@ class MatchJob(TableFiles):
         if not (self.labels or self.matcher):
             check_unweighted(Field((), (), column.weight) for column in self.on)
         inputs = [self.left, self.right, *self.labels, self.matcher]
-        check_outputs(self.output, self.save_matcher, self.review, self.report, inputs=inputs, overwrite=self.overwrite)
+        run = self.begin_run(watch, self.output, self.save_matcher, self.review, inputs=inputs)
         known = load_matcher(self.matcher) if self.matcher else None
         tables = self.read_tables(self._columns(known), watch)
         if self.labels or known or self.review:
@@ -164,14 +163,12 @@ class MatchJob(TableFiles):
         if self.output is not None:
             self._write(matched.matches, tables, self.output)
         summary = self._summarize(matched, len(tables.left.ids))
-        if self.report is not None:
-            rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
-            page = match_report(
-                matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
-                title=f"Matches of {self.left.name} and {self.right.name}", summary=summary,
-                facts=clock.facts(self._model_fact(same=tables.same), rows), same=tables.same,
-            )  # fmt: skip
-            write_report(page, self.report, watch)
+        page = partial(
+            match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
+            title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
+        )  # fmt: skip
+        rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
+        run.write_report(self.report, page, partial(self._model_fact, same=tables.same), rows)
         return MatchResult(matched.matches, tables.left.ids, tables.right.ids, matched.threshold, known, summary)
 
     def _columns(self, known: LearnedMatcher | None) -> tuple[ComparedColumn, ...]:
@@ -249,8 +246,7 @@ class MatchJob(TableFiles):
         if self.columns == "all":
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
-        form = form_to_write(output, TABLE_FORMS, self.form)
-        write_table(output, form, [*names, *(EXPLAINED if self.explain else ())], records)
+        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records)
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
@@ -288,6 +284,100 @@ class MatchJob(TableFiles):
             option = "--one-to-one" if self.one_to_one else "--top"
             summary += f"; {matched.left_out:,} more pairs above it are left out ({option})"
         return summary
+
+
+class PairsResult(NamedTuple):
+    """Result of scoring pairs.
+
+    Attributes:
+        numbers: the line of each pair, or its number where the file has no lines.
+        scores: float32[n], the probability that both texts are the same thing.
+        meanings: float32[n], the cosine of both texts; None without a model.
+    """
+
+    numbers: list[int]
+    scores: Floats
+    meanings: Floats | None
+
+
+class PairsJob(InputFile, TableOutput):
+    """Job of `gramvec pairs`: score the pairs of texts of a file.
+
+    Example:
+        >>> job = PairsJob(source="pairs.csv", left="ours", right="theirs", output="scored.csv")  # doctest: +SKIP
+        >>> job.run().scores  # doctest: +SKIP
+        array([0.9312, 0.0021], dtype=float32)
+
+    Attributes:
+        left: column of one text of each pair.
+        right: column of the other.
+        meaning: add the cosine of both texts by this model: a name or a folder.
+        device: that computes the vectors of `meaning`.
+        columns: write both texts ("compared"), or "all" columns of the input.
+
+    The other attributes are those of `InputFile` and `TableOutput`.
+    """
+
+    left: str
+    right: str
+    meaning: str | None = None
+    device: Device = "auto"
+    columns: RowColumns = "compared"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.output_form()
+        return self
+
+    def run(self, watch: JobWatch = NO_WATCH) -> PairsResult:
+        """Score the pairs, write the outputs that the record names, and return the scores.
+
+        Args:
+            watch: receives the progress and the messages.
+
+        Raises:
+            InputError: the file cannot be read or used, or an output cannot be written.
+        """
+        run = self.begin_run(watch, self.output, inputs=[self.source])
+        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+            again = self.columns == "all" and self.source == STDIN
+            file = spool(sys.stdin.buffer, Path(folder)) if again else self.source
+            table = read_columns(
+                file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
+                options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,
+            )  # fmt: skip
+            watch.close()
+            left, right = table.values[self.left], table.values[self.right]
+            scores, meanings = score_given([left], [right]), None
+            if self.meaning:
+                meanings = load(self.meaning, device=self.device).pair_similarity(left, right)
+            if self.output is not None:
+                self._write(self.output, file, table, {"score": scores, "meaning": meanings})
+        names = [f"{table.unit} {number}" for number in table.numbers]
+        page = partial(given_report, scores, left, right, (self.left, self.right), names)
+        run.write_report(self.report, page, partial(pair_model_fact, same=False), {self.source: len(scores)})
+        if self.output is not None and self.output != STDIN:
+            watch.report(f"{len(table.numbers):,} pairs put into {self.output}")
+        for sentence in table.bad.report(len(table.numbers) + table.bad.count, "could not be read"):
+            watch.report(sentence)
+        return PairsResult(table.numbers, scores, meanings)
+
+    def _write(self, output: Path, file: Path, table: Columns, scores: dict[str, Floats | None]) -> None:
+        """Write a row for each pair; `file` is read again for all columns."""
+        cells: dict[str, Any] = {"line": table.numbers}
+        for name, values in scores.items():
+            if values is not None:
+                cells[name] = [round(value, 4) for value in values.tolist()]
+        if self.columns == "compared":
+            cells |= {"left": table.values[self.left], "right": table.values[self.right]}
+        rows = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
+        names = free_names(table.found, "input_", cells) if self.columns == "all" else {}
+        if names:
+            records = read_records(file, self.file_format(), table.numbers)
+            rows = (
+                row | {free: value_or_none(records[row["line"]], name) for name, free in names.items()} for row in rows
+            )
+        write_table(output, self.output_form(), [*cells, *names.values()], rows)
 
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -18,7 +18,8 @@ from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.common.input_file import InputFile
-from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
+from gramvec.jobs.common.run import MakesPage, TableOutput
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
@@ -27,12 +28,10 @@ from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
 from gramvec.jobs.matching.report import pair_model_fact
-from gramvec.jobs.report import JobReport, write_report
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells
 from gramvec.jobs.tables.inputs import STDIN, spool
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
-from gramvec.jobs.tables.staging import check_outputs
+from gramvec.jobs.tables.outputs import TableForm
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Int64s
 from gramvec.threads import count_cores
@@ -62,7 +61,7 @@ class DedupeResult(NamedTuple):
     known: list[KnownRow]
 
 
-class DedupeJob(InputFile):
+class DedupeJob(InputFile, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
@@ -77,19 +76,15 @@ class DedupeJob(InputFile):
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
-        output: a .csv, .tsv, .jsonl or .parquet file of the list; - is standard output; None writes no list.
-        form: of the list; None goes by the ending.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         keep: write the input there without lines that repeat one that stays; - is standard output.
         stays: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
-        report: write a page of HTML that shows what was done.
-        overwrite: replace an output that gramvec did not write.
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
 
-    The other attributes are those of `InputFile`.
+    The other attributes are those of `InputFile` and `TableOutput`; the table is the list.
     """
 
     on: tuple[str, ...] = ()
@@ -98,15 +93,11 @@ class DedupeJob(InputFile):
     model: str | None = None
     device: Device = "auto"
     threshold: UnitNumber | None = None
-    output: Path | None = None
-    form: TableForm | None = None
     columns: RowColumns = "compared"
     groups: bool = False
     keep: Path | None = None
     stays: Stays = "first"
     against: Path | None = None
-    report: Path | None = None
-    overwrite: bool = False
     max_pairs: PositiveNumber = MAX_PAIRS
     threads: ThreadCount | None = None
 
@@ -133,7 +124,7 @@ class DedupeJob(InputFile):
             raise OptionError(
                 "--stays: chooses among lines of INPUT for --keep or --report; leave it out", field="stays"
             )
-        self._form()
+        self._list_form()
         form_to_keep(self.source, self.file_format(), self.keep)
         return self
 
@@ -146,8 +137,7 @@ class DedupeJob(InputFile):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        clock = JobClock(watch.command)
-        check_outputs(self.output, self.keep, self.report, inputs=[self.source, self.against], overwrite=self.overwrite)
+        run = self.begin_run(watch, self.output, self.keep, inputs=[self.source, self.against])
         name = "standard input" if self.source == STDIN else self.source.name
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
@@ -159,7 +149,7 @@ class DedupeJob(InputFile):
             )  # fmt: skip
             distinct = distinct_rows(table.columns)
             rows = RowList(table, on, self.columns, file, self.file_format())
-            page: Callable[..., JobReport]
+            page: MakesPage
             if index is None:
                 duplicates = self._find_duplicates(file, table, distinct, watch)
                 result = self._list_duplicates(duplicates, table, rows, watch)
@@ -172,9 +162,9 @@ class DedupeJob(InputFile):
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.keep is not None:
                 self._write_kept(self.keep, file, table, result, watch)
-            if self.report is not None:
-                facts = clock.facts(pair_model_fact(same=index is None), {self.source: len(table.ids)})
-                write_report(page(facts=facts), self.report, watch)
+            run.write_report(
+                self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
+            )
         _report_uncompared(table, distinct, watch)
         return result
 
@@ -185,21 +175,21 @@ class DedupeJob(InputFile):
         if self.keep is not None:
             _warn(table, duplicates, watch)
         if self.output is not None and self.groups:
-            rows.write_groups(self.output, self._form(), duplicates.groups)
+            rows.write_groups(self.output, self._list_form(), duplicates.groups)
         elif self.output is not None:
-            rows.write_pairs(self.output, self._form(), duplicates.pairs_up_to(self.max_pairs))
+            rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
         return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [])
 
     def _list_known(self, known: list[KnownRow], table: DedupeTable, rows: RowList) -> DedupeResult:
         """List the rows that an index has already."""
         if self.output is not None:
-            rows.write_known(self.output, self._form(), known)
+            rows.write_known(self.output, self._list_form(), known)
         dropped = np.array([row.row for row in known], np.int64)
         return DedupeResult(table.ids, table.table.numbers, dropped, None, known)
 
-    def _form(self) -> TableForm:
+    def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
-        return form_to_write(self.output, TABLE_FORMS, self.form, "tsv", "--json")
+        return self.output_form("tsv", "--json")
 
     def _find_duplicates(
         self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch

@@ -15,22 +15,22 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError, import_extra
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.classify.fit import PURPOSE
-from gramvec.jobs.classify.fit_job import FitJob, embed_with_bar
 from gramvec.jobs.classify.head import Head
+from gramvec.jobs.classify.job import FitJob, embed_with_bar
 from gramvec.jobs.common.columns import read_columns
 from gramvec.jobs.common.file_job import FileJob, OptionError, ThreadCount
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.fit_matcher import check_enough, scikit_learn
-from gramvec.jobs.matching.jobs import MatchJob, TableFiles
-from gramvec.jobs.matching.jobs.table_files import default_columns
+from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.matching.match_tables import check_unweighted
 from gramvec.jobs.matching.matcher import PairLabels
+from gramvec.jobs.matching.table_files import TableFiles, default_columns
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.label_questions import LabelQuestions
 from gramvec.jobs.review.pair_questions import PairQuestions
-from gramvec.jobs.review.pairs_job import PairReview, PairTables
+from gramvec.jobs.review.pair_review import PairReview, PairTables
 from gramvec.jobs.review.session import ReviewSession
 from gramvec.jobs.tables.inputs import STDIN, why_not_written
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write

@@ -1,30 +1,41 @@
-"""`FitJob`: a file of labeled texts into a head, with its report."""
+"""`FitJob`: a file of labeled texts into a head. `PredictJob`: a file of texts into a file with their labels."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from pydantic import BeforeValidator, model_validator
 
+from gramvec import __version__
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError, printable
+from gramvec.jobs.bulk.embed_file import COLUMN, Files, Options, embed_file
 from gramvec.jobs.classify.fit import PARTS, Report, fit_head
 from gramvec.jobs.classify.head import Head
 from gramvec.jobs.classify.labeled import read_labeled
 from gramvec.jobs.classify.learning_curve import learning_curve
-from gramvec.jobs.classify.report import fit_report
+from gramvec.jobs.classify.report import CountedLabels, fit_report
+from gramvec.jobs.classify.writer import LabelColumns
 from gramvec.jobs.common.bad_rows import OnError
-from gramvec.jobs.common.file_job import FileJob, PositiveNumber, UnitNumber
-from gramvec.jobs.common.watch import NO_WATCH, JobClock, JobWatch
-from gramvec.jobs.report import write_report
-from gramvec.jobs.tables.inputs import UTF_8, FileFormat, form_of
-from gramvec.jobs.tables.staging import check_outputs
+from gramvec.jobs.common.file_job import PositiveNumber, UnitNumber
+from gramvec.jobs.common.input_file import InputFile
+from gramvec.jobs.common.outcome import Done, report_done
+from gramvec.jobs.common.run import ReportedJob, TableOutput
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
+from gramvec.jobs.report import JobReport
+from gramvec.jobs.tables.inputs import STDIN, UTF_8, FileFormat, form_of
+from gramvec.jobs.tables.parquet import ParquetForm
+from gramvec.jobs.tables.writers import RowsForm, Writes
 from gramvec.progress import Progress
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
@@ -58,7 +69,7 @@ class FitResult(NamedTuple):
     summary: str
 
 
-class FitJob(FileJob):
+class FitJob(ReportedJob):
     """Job of `gramvec classify fit`: learn a head from labeled texts.
 
     Example:
@@ -78,11 +89,11 @@ class FitJob(FileJob):
         several: whether a text may have several labels, written a|b; None looks at the labels.
         thresholds: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
             label (None for all) and a number; none for what loses at most 1 % of the right answers.
-        report: write a page of HTML that shows what was done.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
         on_error: "stop" at a bad row, or "skip" it.
-        overwrite: replace an output that gramvec did not write.
+
+    The other attributes are those of `ReportedJob`.
     """
 
     labeled: Path
@@ -95,11 +106,9 @@ class FitJob(FileJob):
     label: str = "label"
     several: bool | None = None
     thresholds: Thresholds = ()
-    report: Path | None = None
     truncate: bool = False
     max_characters: PositiveNumber = MAX_CHARACTERS
     on_error: OnError = "stop"
-    overwrite: bool = False
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -115,8 +124,7 @@ class FitJob(FileJob):
         Raises:
             InputError: the texts or labels cannot be used, or an output cannot be written.
         """
-        clock = JobClock(watch.command)
-        check_outputs(self.output, self.report, inputs=[self.labeled], overwrite=self.overwrite)
+        run = self.begin_run(watch, self.output, inputs=[self.labeled])
         form = FileFormat(form_of(self.labeled), self.delimiter, self.encoding)
         rows = read_labeled(self.labeled, form, self.column, self.label, several=self.several, on_error=self.on_error)
         if not rows.texts:
@@ -136,16 +144,101 @@ class FitJob(FileJob):
         head.save(self.output)
         for sentence in rows.bad.report(len(rows.numbers) + rows.bad.count, "could not be read"):
             watch.report(sentence)
-        if self.report is not None:
+
+        def make_page(*, facts: Sequence[tuple[str, str]]) -> JobReport:
             curve = learning_curve(texts, vectors, rows.labels, several=rows.several, progress=watch)
-            page = fit_report(
-                head, quality, texts, rows.labels, learning=curve, title=f"Labels of {self.labeled.name}",
-                facts=clock.facts(("model", f"{head.model}, SHA-256 {head.digest}"), {self.labeled: len(texts)}),
-            )  # fmt: skip
-            write_report(page, self.report, watch)
+            title = f"Labels of {self.labeled.name}"
+            return fit_report(head, quality, texts, rows.labels, learning=curve, title=title, facts=facts)
+
+        model = "model", f"{head.model}, SHA-256 {head.digest}"
+        run.write_report(self.report, make_page, lambda: model, {self.labeled: len(texts)})
         size = self.output.stat().st_size / 1e3
         labels = f"{self.output}: {len(head.labels):,} labels of {head.model}, {size:,.0f} kB"
         return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]))
+
+
+class PredictJob(InputFile, TableOutput):
+    """Job of `gramvec classify predict`: give each text of a file the best label of a head.
+
+    Example:
+        >>> PredictJob(head="intents.head", source="tickets.csv", output="labeled.csv").run().rows  # doctest: +SKIP
+        1200
+
+    Attributes:
+        head: a file that `FitJob` wrote.
+        column: of the texts.
+        prefix: before the names of the new columns, label, score and known.
+        model: name of a model, or a folder; None for the head's.
+        device: that computes the vectors.
+        thresholds: the lowest score of a label that is known, as of `FitJob`; none for the head's.
+        truncate: cut a text at `max_characters` instead of refusing it.
+        max_characters: of a text.
+
+    The other attributes are those of `InputFile` and `TableOutput`; this job always writes its table.
+    """
+
+    head: Path
+    output: Path
+    column: str = COLUMN
+    prefix: str = ""
+    model: str | None = None
+    device: Device = "auto"
+    thresholds: Thresholds = ()
+    truncate: bool = False
+    max_characters: PositiveNumber = MAX_CHARACTERS
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.output_form("tsv")
+        return self
+
+    def run(self, watch: JobWatch = NO_WATCH) -> Done:
+        """Label the texts, and return how many rows there were and which were bad. Raises as `embed_file` does.
+
+        Args:
+            watch: receives the progress and the messages.
+        """
+        run = self.begin_run(watch, self.output, inputs=[self.head, self.source])
+        head = self._load_head()
+        labels = (LabelColumns if self.report is None else CountedLabels)(
+            head, self.prefix, max_characters=self.max_characters
+        )
+        opened = load(self.model or head.model, device=self.device, max_characters=self.max_characters, threads=1)
+        start = time.monotonic()
+        with closing(opened) as embedder:
+            head.check_bundle(embedder.digest, embedder.dimension)
+            done = embed_file(
+                embedder, Files(self.source, self.output, self.file_format(), "jsonl", self.column),
+                Options(truncate=self.truncate), on_error=self.on_error, progress=watch, task="labeling",
+                written=self._writer(head, labels),
+            )  # fmt: skip
+        report_done(done, self.output, time.monotonic() - start, watch)
+        if isinstance(labels, CountedLabels):
+            model = "head", f"{self.head} of {head.model}, SHA-256 {head.file_digest}"
+            title = f"Labels given to {'standard input' if self.source == STDIN else self.source.name}"
+            run.write_report(self.report, partial(labels.report, title=title), lambda: model, {self.source: done.rows})
+        return done
+
+    def _load_head(self) -> Head:
+        """Return the head with the thresholds of this job."""
+        head = Head.load(self.head)
+        own, of_all = thresholds_of_labels(self.thresholds), threshold_of_all(self.thresholds)
+        if unknown := [label for label in own if label not in head.labels]:
+            raise InputError(
+                f"{self.head}: has no label {unknown[0]!r}; its first ones are {list(head.labels[:MAX_NAMED])}"
+            )
+        if of_all is not None:
+            return replace(head, threshold=of_all, thresholds=own)
+        return replace(head, thresholds={**head.thresholds, **own}) if own else head
+
+    def _writer(self, head: Head, labels: LabelColumns) -> Writes:
+        form = self.output_form("tsv")
+        if form == "parquet":
+            metadata = {"gramvec.head": head.file_digest, "gramvec.version": __version__}
+            return ParquetForm(self.column, labels, metadata)
+        # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
+        shown = printable if self.output == STDIN and sys.stdout.isatty() else str
+        return RowsForm(form, self.column, labels, shown)
 
 
 def threshold_of_all(thresholds: Sequence[tuple[str | None, float]]) -> float | None:
