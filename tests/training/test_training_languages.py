@@ -14,8 +14,8 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.data.languages import (
+    ListedWord,
     Lists,
-    Word,
     choose_ngrams,
     cut_words,
     read_concepts,
@@ -58,7 +58,7 @@ class Drawn:
 
 def lists() -> Lists:
     shares = (1e-4, 1e-4, 1e-5, 0.05, 1e-5, 1e-4, 1e-4, 1e-8, 1e-8)
-    words = [Word(text, share, "en") for text, share in zip(TEXTS, shares, strict=True)]
+    words = [ListedWord(text, share, "en") for text, share in zip(TEXTS, shares, strict=True)]
     return Lists(words, {"en": 5, "de": 2})
 
 

@@ -60,7 +60,7 @@ class PackedEncoder:
         self._eps, block, pieces, self._first, self._last, _, unknown, text_bytes = fields[9:17]
         if block != BLOCK or width % heads or min(width, layers, heads, inner, words, places, pieces) < 1:
             raise ValueError("its sizes do not fit")
-        self.dimension, self.tokens, self._heads, self._places = width, words, heads, places
+        self.dimension, self.tokens, self._heads, self._places = width, pieces, heads, places
         at = HEADER.size
         offsets = np.frombuffer(data, "<u4", pieces + 1, at)
         at += offsets.nbytes

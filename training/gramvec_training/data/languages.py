@@ -19,7 +19,7 @@ WORDS_READ = 4  # times as many as are listed: what is behind them adds little t
 RARE = 1e-8  # of a number that no list has: its share of a text's words
 
 
-class Word(NamedTuple):
+class ListedWord(NamedTuple):
     """Word of one language or of several: its largest share of a text's words, and the language of that share."""
 
     text: str
@@ -30,7 +30,7 @@ class Word(NamedTuple):
 class Lists(NamedTuple):
     """Words that are listed, the most frequent of each language first: every rank of all languages before the next."""
 
-    words: list[Word]
+    words: list[ListedWord]
     counts: dict[str, int]  # of each language, its words that no language before it has
 
 
@@ -44,13 +44,13 @@ def list_words(languages: Sequence[str], each: int, *, numbers: int = 0) -> List
         InputError: The package is not installed, or has no list of a language.
     """
     shares = {language: _read_shares(language, WORDS_READ * each) for language in languages}
-    largest: dict[str, Word] = {}
+    largest: dict[str, ListedWord] = {}
     for language, found in shares.items():
         for text, share in found.items():
             if text not in largest or share > largest[text].share:
-                largest[text] = Word(text, share, language)
+                largest[text] = ListedWord(text, share, language)
     ranked = {language: _rank(found)[:each] for language, found in shares.items()}
-    chosen: dict[str, Word] = {}
+    chosen: dict[str, ListedWord] = {}
     counts = dict.fromkeys(languages, 0)
     for rank in range(max(map(len, ranked.values()), default=0)):
         for language, texts in ranked.items():
@@ -58,7 +58,7 @@ def list_words(languages: Sequence[str], each: int, *, numbers: int = 0) -> List
                 chosen[texts[rank]] = largest[texts[rank]]
                 counts[language] += 1
     for number in map(str, range(numbers)):
-        chosen.setdefault(number, largest.get(number, Word(number, RARE, languages[0])))
+        chosen.setdefault(number, largest.get(number, ListedWord(number, RARE, languages[0])))
     return Lists(list(chosen.values()), counts)
 
 

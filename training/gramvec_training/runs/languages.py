@@ -54,7 +54,7 @@ class Tied(Strict):
     license: str
     weight: Annotated[float, Field(gt=0)] = 2.0
     steps: Annotated[int, Field(ge=1, le=100)] = 8
-    penalty: Annotated[float, Field(gt=0)] | None = 3.0  # of the fit that moves other words along; None: they stay
+    penalty: Annotated[float, Field(gt=0)] | None = None  # of the fit that moves other words along; None: they stay
 
 
 class Spelt(Strict):
@@ -96,7 +96,7 @@ def load_languages(path: Path) -> Languages:
 
 
 @dataclass(frozen=True)
-class Table:
+class BuiltTable:
     """Rows of a model and what they stand for: n-grams, and after them words. rows: float32[n, d]."""
 
     spec: FeatureSpec
@@ -107,7 +107,7 @@ class Table:
 
 def build_table(
     config: Languages, data: Path, teacher: Teacher, *, progress: Progress = NO_PROGRESS, lists: Lists | None = None
-) -> Table:
+) -> BuiltTable:
     """Make the rows of words and n-grams.
 
     A word's vector is the teacher's, less the mean of all, on its leading axes, each divided by its deviation to the
@@ -177,7 +177,7 @@ def build_table(
             "dimension": int(taught.shape[1]),
         },
     }
-    return Table(spec, Vocabulary.build(entries), table, record)
+    return BuiltTable(spec, Vocabulary.build(entries), table, record)
 
 
 def _find_rowed(texts: Sequence[str], unspaced: Bools, alphabet: set[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -301,7 +301,7 @@ Words that no language before it in this list has, of each language: {counts}.
 """
 
 
-def write_card(table: Table, config: Languages, name: str, command: str) -> str:
+def write_card(table: BuiltTable, config: Languages, name: str, command: str) -> str:
     """Return the card as Markdown: what the model is, how it was made, from what data, and its limits."""
     record, tied = table.record, config.concepts
     data = ""
@@ -333,7 +333,7 @@ def write_card(table: Table, config: Languages, name: str, command: str) -> str:
     )
 
 
-def export_languages(table: Table, config: Languages, out: Path, *, name: str, command: str) -> Manifest:
+def export_languages(table: BuiltTable, config: Languages, out: Path, *, name: str, command: str) -> Manifest:
     """Write the bundle of a table.
 
     Raises:
