@@ -13,7 +13,7 @@ MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help needs-data serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train train-multi languages papers cards evaluate quality figures pictures review-figures lock audit image-test docs coverage clean
+.PHONY: help needs-data serve test test-all fuzz test-stalls test-lowest test-python test-integrations test-ray test-cuda test-arm test-packaging dist check format bench bench-peers soak train train-shipped train-multi languages papers cards evaluate quality figures pictures review-figures lock audit image-test docs coverage clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -166,17 +166,22 @@ $(VENV)/.distill: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[distill]'
 	touch $@
 
-train: needs-data $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
-	$(BIN)/gramvec-train distill training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+# Without DATA the cut is fetched into a folder that git ignores. MIRROR: where OWNER/NAME/COMMIT/PATH lies, instead of GitHub.
+MIRROR ?=
+train: $(VENV)/.dev  ## fetch 20 MB of open data (or DATA=FOLDER), train each paper's model, score and serve them (ten minutes)
+	@$(BIN)/python training/make_first_models.py $(or $(DATA),build/data) --out $(RUNS)/first $(if $(MIRROR),--mirror $(MIRROR))
+
+train-shipped: needs-data $(VENV)/.distill  ## train the shipped models from DATA/train into models/ (two hours, most of it the teacher's)
+	$(BIN)/gramvec-train distill training/configs/shipped/gramvec-en-clean.toml --data $(DATA)/train \
 		--out $(RUNS)/gramvec-en-clean --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/gramvec-en-clean -o runs/bundles/gramvec-en-clean
 	for name in $(filter-out sif,$(MODELS)); do \
-		$(BIN)/gramvec-train distill training/configs/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
+		$(BIN)/gramvec-train distill training/configs/shipped/$$name.toml --data $(DATA)/train --out $(RUNS)/$$name --overwrite && \
 		$(BIN)/gramvec-train export $(RUNS)/$$name -o models/$$name || exit 1; \
 	done
-	$(BIN)/gramvec-train lexical models/gramvec-en --config training/configs/gramvec-en-clean.toml --data $(DATA)/train \
+	$(BIN)/gramvec-train lexical models/gramvec-en --config training/configs/shipped/gramvec-en-clean.toml --data $(DATA)/train \
 		-o models/gramvec-en
-	$(BIN)/gramvec-train fit training/configs/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
+	$(BIN)/gramvec-train fit training/configs/shipped/sif.toml --data $(DATA)/train --out $(RUNS)/sif --overwrite
 	$(BIN)/gramvec-train export $(RUNS)/sif -o models/sif
 	$(MAKE) cards
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from benchmarks.results import Group, Part
 from gramvec.bundle.bundle import open_bundle
 from gramvec.native import loops
 from gramvec.runtime.native import NativeRuntime
+from gramvec_training.export.convert import convert
 
 WIDTHS = {512: "all that the processor has", 256: "vectors of 256 bits, or NEON", 0: "the plain loop"}
 # A large table with n-grams, a small one, and one of words.
@@ -41,6 +44,7 @@ def run(setting: Setting) -> Part:
     part.add("threads", _threads(setting))
     for name in WIDTH_MODELS:
         part.add(f"widths_{name}", _widths(setting, name))
+    part.add("precisions", _precisions(setting))
     for kind in (np.float16, np.float32):
         part.add(f"widths_{kind.__name__}", _float_widths(setting, kind))
     native.close()
@@ -97,6 +101,22 @@ def _widths(setting: Setting, model: str) -> Group:
     }
     timings = interleaved(tasks, len(setting.texts), setting.rounds)
     return rates(f"loops in C, {model}: texts to sums, 512 a call, one thread", "texts", timings, WIDTHS[512])
+
+
+def _precisions(setting: Setting) -> Group:
+    """Measure the model as it is stored against the same in rows of four bits."""
+    with tempfile.TemporaryDirectory() as folder:
+        convert(setting.model, Path(folder) / "int4", precision="int4")
+        bundles = [open_bundle(setting.model), open_bundle(Path(folder) / "int4")]
+        runtimes = {bundle.manifest.graph.precision: (bundle, NativeRuntime(bundle)) for bundle in bundles}
+        blocks = setting.blocks()
+        tasks = {
+            name: lambda bundle=bundle, native=native: [native.embed(bundle.memoized, block) for block in blocks]
+            for name, (bundle, native) in runtimes.items()
+        }
+        timings = interleaved(tasks, len(setting.texts), setting.rounds)
+    title = f"stored precision, {setting.model}: texts to sums, 512 a call, one thread"
+    return rates(title, "texts", timings, next(iter(tasks)))
 
 
 def _float_widths(setting: Setting, kind: type[np.floating]) -> Group:

@@ -33,7 +33,7 @@ from gramvec.jobs.matching.fit_matcher import best_threshold, fit_matcher
 from gramvec.jobs.matching.match_tables import choose_pairs, match_fields, score_fields, threshold_of
 from gramvec.jobs.matching.matcher import PairLabels, score_candidates
 from gramvec.jobs.matching.nearest import Matches
-from gramvec_training.evaluate.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
+from gramvec_training.evaluation.matching import MatchingSet, PairPlaces, f1_at, find_matching_sets
 
 Ids = NDArray[np.int64]
 Scores = Callable[[Ids, Ids], NDArray[np.float64]]

@@ -23,8 +23,8 @@ import orjson
 
 from benchmarks.measure import ROOT, machine
 from gramvec_training.cli.main import main
-from gramvec_training.evaluate.baselines import PEERS
-from gramvec_training.evaluate.report import format_markdown_table, list_family_tables, list_mean_rows
+from gramvec_training.evaluation.baselines import PEERS
+from gramvec_training.evaluation.report import format_markdown_table, list_family_tables, list_mean_rows
 
 RESULT = ROOT / "benchmarks" / "results" / "quality.json"
 MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")

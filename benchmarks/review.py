@@ -35,7 +35,7 @@ from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.pair_questions import LearnedScores, PairQuestions
 from gramvec.jobs.review.session import ReviewSession
 from gramvec_training.data.pair_tables import read_learning_tables
-from gramvec_training.evaluate.matching import f1_at
+from gramvec_training.evaluation.matching import f1_at
 
 COUNTS = (25, 50, 100)
 # Random labels that no review asks for.

@@ -32,7 +32,7 @@ from benchmarks.results import Group, Part, Row
 from gramvec.embed.reranking import rerank_scores
 from gramvec.jobs.search import snapshot
 from gramvec.lexical.top_k import top_k
-from gramvec_training.evaluate.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
+from gramvec_training.evaluation.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 # Columns of the table, and the files of the queries.
 SPELLINGS = {"typed": "queries.tsv", "one_word": "queries.typo1.tsv", "every_word": "queries.typoall.tsv"}

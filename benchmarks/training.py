@@ -18,7 +18,7 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
 from gramvec_training.sections import BagSettings
 

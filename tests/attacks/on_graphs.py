@@ -146,6 +146,19 @@ graph(
     ],
 )
 graph(
+    "that adds up what no rows became",
+    "MatMulInteger",
+    lambda model: [
+        node("MatMulInteger", "codes", "reshaped")(model),
+        model.graph.node.insert(0, helper.make_node("Reshape", ["looked_up", "shape"], ["reshaped"])),
+        model.graph.node.insert(0, helper.make_node("Gather", ["codes", "fewer"], ["looked_up"])),
+        model.graph.node.insert(0, helper.make_node("Slice", ["ids", "zero", "zero"], ["fewer"])),
+        model.graph.node.insert(0, helper.make_node("Cast", ["ids"], ["codes"], to=TensorProto.INT8)),
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros(1, np.int64), "zero")),
+        model.graph.initializer.append(numpy_helper.from_array(np.array([-1, 1], np.int64), "shape")),
+    ],
+)
+graph(
     "that adds up an empty table",
     "MatMulInteger",
     lambda model: [

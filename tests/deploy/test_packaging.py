@@ -207,7 +207,7 @@ def test_the_installed_commands_say_what_they_are_and_what_is_missing(installed:
     pairs = nowhere.parent / "pairs.tsv"
     pairs.write_text("one\ttwo\n")
     torch = run(
-        installed / "gramvec-train", "fit", "--pairs", pairs, "--export", nowhere.parent / "mine", cwd=nowhere, expect=1
+        installed / "gramvec-train", "fit-pairs", pairs, "--export", nowhere.parent / "mine", cwd=nowhere, expect=1
     ).stderr
     assert_names(torch, "torch", "gramvec[train]")
 

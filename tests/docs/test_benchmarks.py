@@ -37,7 +37,7 @@ WIDTHS = {
 # The groups of the parts that need no data of their own, and their columns; infinity-emb's come where it is installed.
 GROUPS: dict[str, dict[str, set[str]]] = {
     "features": {"features": RATES, "features_one_text": LATENCY, "features_rows": {"name", "mean", "max"}},
-    "embedder": {"embedder": RATES, "latency": LATENCY, "threads": RATES, **WIDTHS},
+    "embedder": {"embedder": RATES, "latency": LATENCY, "threads": RATES, "precisions": RATES, **WIDTHS},
     "http": {name: RATES for name in ("http_1", "http_1_c64", "http_32", "http_256")},
     "memory": {"memory": {"name", "rss_mb", "pss_mb", "ratio"}},
     "startup": {"startup": {"name", "seconds", "cpu_seconds", "ratio", "spread"}},

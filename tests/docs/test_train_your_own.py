@@ -98,7 +98,7 @@ def test_the_commands_for_labels_do_what_the_page_says(newcomer: Path) -> None:
 
 
 def test_refused_rows_read_as_the_page_shows(newcomer: Path) -> None:
-    command = "gramvec-train fit --pairs my.tsv --bad-rows refuse --out runs/x 2>&1 || true"
+    command = "gramvec-train fit-pairs my.tsv --bad-rows refuse --out runs/x 2>&1 || true"
     shown = re.findall(r"^gramvec-train: my\.tsv line 1001: .*$", PAGE, re.MULTILINE)[0]
     assert shell(command, newcomer).strip() == shown.replace("1001", "49")
 

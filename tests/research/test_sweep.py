@@ -14,7 +14,7 @@ import pytest
 
 from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, list_ngram_cells, make_tables
 from gramvec_training.config import parse_config
-from gramvec_training.fit.sif import weigh_words
+from gramvec_training.fitting.sif import weigh_words
 from gramvec_training.runs.run_dir import load_run
 from training_support import call as train
 from training_support import research as call

@@ -17,7 +17,7 @@ from gramvec_research.shared import ExperimentInputs
 from gramvec_research.supervised import LabeledPart, SupervisedTask, fit_linear_svm, fit_nb_svm, read_entailment
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.sections import BagSettings
 
 pytestmark = pytest.mark.slow

@@ -191,8 +191,14 @@ def test_a_text_is_read_up_to_its_longest_position_in_the_graph_too(bundles: Pat
     runtime.close()
 
 
-@pytest.mark.parametrize("name", ["two-layer", "dan", "rnn", "lstm", "charlstm"])
-@pytest.mark.parametrize(("precision", "tolerance"), [("float16", 5e-3), ("int8", 6e-2)])
+@pytest.mark.parametrize(
+    ("name", "precision", "tolerance"),
+    [
+        *((name, "float16", 5e-3) for name in ("two-layer", "dan", "rnn", "lstm", "charlstm")),
+        *((name, "int8", 6e-2) for name in ("two-layer", "dan", "rnn", "lstm", "charlstm")),
+        *((name, "int4", 0.3) for name in ("two-layer", "dan")),
+    ],
+)
 def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, tolerance: float) -> None:
     encoder, manifest = written(tmp_path / "b", name, precision=precision)
     assert manifest.graph.precision == precision
@@ -208,6 +214,9 @@ def test_tables_in_fewer_bits(tmp_path: Path, name: str, precision: Any, toleran
 def test_what_has_no_graph_is_said(tmp_path: Path) -> None:
     with refused(InputError, "character CNN"):
         written(tmp_path / "b", "charcnn-a", precision="int8")
+    for name in ("lstm", "rnn"):
+        with refused(InputError, "four bits", "take int8"):
+            written(tmp_path / "b", name, precision="int4")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,10 +17,10 @@ from gramvec.errors import BundleError
 from gramvec.explain.neighbors import nearest_words_of
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.evaluate import card as bundle_card
-from gramvec_training.evaluate.backend import Typos, evaluate_models, serve_model
-from gramvec_training.evaluate.card import Candidates, assess, renew
-from gramvec_training.evaluate.similarity import find_sets, list_candidate_words, read_words
+from gramvec_training.evaluation import card as bundle_card
+from gramvec_training.evaluation.backend import Typos, evaluate_models, serve_model
+from gramvec_training.evaluation.card import Candidates, assess, renew
+from gramvec_training.evaluation.similarity import find_sets, list_candidate_words, read_words
 from gramvec_training.export.adapt import add_lexical
 from training_support import call, export_table, sentence
 

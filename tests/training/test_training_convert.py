@@ -141,7 +141,7 @@ def test_a_model_of_words_has_no_memo(tmp_path: Path) -> None:
 def test_the_memo_of_a_run_is_cut_from_its_own_texts(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("".join(f"the quick fox {i}\tthe fast fox {i}\n" for i in range(60)), encoding="utf-8")
-    call("fit", "--pairs", pairs, "--out", tmp_path / "run", "--epochs", 1, "--export", tmp_path / "bundle")
+    call("fit-pairs", pairs, "--out", tmp_path / "run", "--epochs", 1, "--export", tmp_path / "bundle")
     embedder = gramvec.load(tmp_path / "bundle")
     assert embedder.manifest.memo > 3
     batch = embedder.bundle.memoized(["the quick fox"])

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from gramvec.errors import InputError
 from gramvec_training.encoders.bag import Bag, TwoLayer, TwoLayerSettings
-from gramvec_training.fit.sif import find_common_components, make_word_table, remove_components, weigh_words
+from gramvec_training.fitting.sif import find_common_components, make_word_table, remove_components, weigh_words
 from gramvec_training.objectives.pairs import choose_negatives, margin_loss
 from gramvec_training.sections import BagSettings
 

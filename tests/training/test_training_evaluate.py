@@ -16,8 +16,8 @@ from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.hub.static_models import import_static
 from gramvec.text.vocabulary import Entry, Vocabulary
-from gramvec_training.evaluate.report import format_markdown, format_table, list_win_rows
-from gramvec_training.evaluate.similarity import (
+from gramvec_training.evaluation.report import format_markdown, format_table, list_win_rows
+from gramvec_training.evaluation.similarity import (
     SimilaritySet,
     correlate,
     find_sets,

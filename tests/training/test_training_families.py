@@ -17,8 +17,8 @@ import gramvec
 from errors_support import assert_names
 from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
-from gramvec_training.evaluate import backend as comparison
-from gramvec_training.evaluate.backend import (
+from gramvec_training.evaluation import backend as comparison
+from gramvec_training.evaluation.backend import (
     Cosines,
     ModelForTexts,
     Typos,
@@ -27,16 +27,16 @@ from gramvec_training.evaluate.backend import (
     normalize_rows,
     serve_model,
 )
-from gramvec_training.evaluate.baselines import find_installed_peers, open_peer, wrap_scored
-from gramvec_training.evaluate.classification import fit_logistic_regression, learn_classes, read_classification_set
-from gramvec_training.evaluate.matching import (
+from gramvec_training.evaluation.baselines import find_installed_peers, open_peer, wrap_scored
+from gramvec_training.evaluation.classification import fit_logistic_regression, learn_classes, read_classification_set
+from gramvec_training.evaluation.matching import (
     f1_at,
     find_best_threshold,
     find_matching_sets,
     read_matching_set,
     score_matching,
 )
-from gramvec_training.evaluate.ranking import (
+from gramvec_training.evaluation.ranking import (
     find_retrieval_sets,
     find_translation_sets,
     ndcg,
@@ -47,7 +47,7 @@ from gramvec_training.evaluate.ranking import (
     score_spelling,
     score_translations,
 )
-from gramvec_training.evaluate.tasks import Families, score_families
+from gramvec_training.evaluation.tasks import Families, score_families
 
 
 def counts(texts: Sequence[str]) -> np.ndarray:

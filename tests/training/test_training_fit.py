@@ -17,8 +17,8 @@ from gramvec_training.config import Training
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.loop import Log, TrainingInterrupted, fit
-from gramvec_training.fit.trainer import Trainer, choose_device
+from gramvec_training.fitting.loop import Log, TrainingInterrupted, fit
+from gramvec_training.fitting.trainer import Trainer, choose_device
 from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.pairs import MarginObjective
 from gramvec_training.sections import BagSettings

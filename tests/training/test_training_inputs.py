@@ -21,8 +21,8 @@ from gramvec_research.answers import Scored, read_scored
 from gramvec_research.tagging import TaggedSentence, read_tagged
 from gramvec_training.data.corpus import read_source_texts
 from gramvec_training.data.vocabulary import count_documents, count_words
-from gramvec_training.evaluate.backend import ScoredModel, evaluate_models, remove_components_of_sets
-from gramvec_training.evaluate.similarity import SimilaritySet
+from gramvec_training.evaluation.backend import ScoredModel, evaluate_models, remove_components_of_sets
+from gramvec_training.evaluation.similarity import SimilaritySet
 from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.runs.run_dir import load_run

@@ -1,4 +1,4 @@
-"""`fit --pairs` with labels: weights of n-grams, learned through the cosine, in a bundle that any runtime serves."""
+"""`fit-weights`: weights of n-grams, learned through the cosine, in a bundle that any runtime serves."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gramvec
-from errors_support import assert_names, refused
+from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec_training.evaluate.matching import score_pairs, show_pair_report
+from gramvec_training.evaluation.matching import score_pairs, show_pair_report
 from gramvec_training.objectives.ngram_weights import (
     NgramCounts,
     TextPairs,
@@ -20,7 +20,7 @@ from gramvec_training.objectives.ngram_weights import (
     make_first_weights,
     pair_cosines,
 )
-from gramvec_training.readers.pairs import holds_labels, read_labeled_pairs
+from gramvec_training.readers.pairs import read_labeled_pairs
 from gramvec_training.runs.ngram_weights import learn_ngram_weights
 from training_support import call
 
@@ -139,12 +139,7 @@ def test_a_threshold_is_not_of_the_pairs_that_it_judges() -> None:
     assert "0.700" in show_pair_report({"pairs": 6, "binary": True, "scores": {"x": found}})
 
 
-def test_a_file_with_labels_is_recognized(tmp_path: Path) -> None:
-    assert holds_labels(written(tmp_path / "a.tsv", cameras(6)))
-    assert holds_labels(written(tmp_path / "b.tsv", cameras(6), "text1\ttext2\tlabel\n"))
-    assert not holds_labels(written(tmp_path / "c.tsv", [(a, b, 1) for a, b, _ in cameras(6)]))
-    (tmp_path / "d.tsv").write_text("a b\tc d\nc d\te f\n")
-    assert not holds_labels(tmp_path / "d.tsv")
+def test_labeled_pairs_are_read(tmp_path: Path) -> None:
     pairs, bad = read_labeled_pairs(written(tmp_path / "e.tsv", [("same", "same", 1), ("a", "", 0), ("b", "c", 0)]))
     assert (pairs.left, pairs.right, pairs.labels.tolist(), pairs.binary) == (
         ["same", "b"],
@@ -163,7 +158,6 @@ def test_a_wrong_label_is_named_with_its_line(tmp_path: Path, line: str, label: 
         read_labeled_pairs(path)
     if "2" not in line:
         path.write_text(line + "\n" + path.read_text())
-        assert holds_labels(path)
         with pytest.raises(InputError, match="line 1: the label is"):
             read_labeled_pairs(path)
 
@@ -181,7 +175,7 @@ def test_too_few_labels_are_refused(tmp_path: Path) -> None:
 
 def test_the_command_writes_a_model_whose_identity_knows(tmp_path: Path) -> None:
     path, out = written(tmp_path / "cameras.tsv", cameras()), tmp_path / "mine"
-    result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", out, "--anyway")
+    result = call("fit-weights", path, "--from", "gramvec-en", "--export", out, "--anyway")
     assert "column 3 holds numbers and is taken for a score, which is learned: 0 or 1" in result.stderr
     assert "learned " in result.stdout
     assert "256 lexical columns, to be had with --space lexical" in result.stdout
@@ -197,12 +191,12 @@ def test_the_command_writes_a_model_whose_identity_knows(tmp_path: Path) -> None
     assert held_out["scores"]["learned"]["f1"] > held_out["scores"]["what it means"]["f1"]
 
 
-def test_what_does_not_go_with_labels_is_said(tmp_path: Path) -> None:
+def test_rows_and_weights_are_learned_by_commands_of_their_own(tmp_path: Path) -> None:
     path = written(tmp_path / "cameras.tsv", cameras())
-    result = call("fit", "--pairs", path, "--from", "gramvec-en")
-    assert "give --from BUNDLE and --export FOLDER" in result.stderr
-    result = call("fit", "--pairs", path, "--from", "gramvec-en", "--export", tmp_path / "m", "--epochs", "2")
-    assert result.exit_code == 2
-    assert_names(result.stderr, "--epochs", "labels", "--learn rows")
-    result = call("fit", "--labeled", path, "--learn", "rows")
-    assert "--learn goes with --pairs" in result.stderr
+    assert "Missing option '--export'" in call("fit-weights", path, "--from", "gramvec-en").stderr
+    assert "Missing option '--from'" in call("fit-weights", path, "--export", tmp_path / "m").stderr
+    assert "No such option" in call("fit-weights", path, "--epochs", "2").stderr
+    unlabeled = written(tmp_path / "pairs.tsv", [])
+    unlabeled.write_text("a b\tc d\n" * 20)
+    result = call("fit-weights", unlabeled, "--from", "gramvec-en", "--export", tmp_path / "m")
+    assert "no column of labels" in result.stderr

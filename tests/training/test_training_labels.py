@@ -17,7 +17,7 @@ from gramvec.errors import InputError
 from gramvec_training.cli.support import report_held_out
 from gramvec_training.config import parse_config
 from gramvec_training.data.sampling import LabelGroups, LabelTexts, Mixture, split_labels
-from gramvec_training.evaluate.classification import (
+from gramvec_training.evaluation.classification import (
     measure_label_accuracies,
     measure_label_cosines,
     score_labels,
@@ -222,8 +222,8 @@ def test_less_well_is_said_where_both_together_fell(
 
 def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = bundle(tmp_path / "small")[0]
-    options = ["--labeled", intents, "--from", folder]
-    done = call("fit", *options, "--out", tmp_path / "run", "--export", tmp_path / "new", "--anyway")
+    options = [intents, "--from", folder]
+    done = call("fit-labels", *options, "--out", tmp_path / "run", "--export", tmp_path / "new", "--anyway")
     assert done.exit_code == 0, done.output
     run = load_run(tmp_path / "run")
     found = run.record["labels"]
@@ -234,7 +234,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     ]
     assert found["texts"] == 6
     assert found["after"]["logistic"] is not None
-    assert run.record["command"] == "gramvec-train fit --labeled my.tsv --from small"
+    assert run.record["command"] == "gramvec-train fit-labels my.tsv --from small"
     assert str(tmp_path) not in (tmp_path / "run" / "run.json").read_text()
     scores = dict(map(tuple, run.record["selection"]["scores"]))
     assert scores[run.record["selection"]["kept"]] == max(scores.values())
@@ -245,7 +245,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
     begin = ["--out", tmp_path / "again", "--save-every", "0"]
     with monkeypatch.context() as full:
         full.setattr("gramvec_training.runs.train.finish_run", _full_disk)
-        assert call("fit", *options, *begin).exit_code == 1
+        assert call("fit-labels", *options, *begin).exit_code == 1
     changed = intents.read_text()
     intents.write_text(changed.replace("close\tplease: end", "rate\tplease: end"))
     assert "other data" in call("fit", *begin, "--resume").stderr
@@ -257,7 +257,7 @@ def test_from_labels_to_a_bundle_in_one_command(intents: Path, tmp_path: Path, m
 
 
 def test_labels_are_learned_from_nothing(intents: Path, tmp_path: Path) -> None:
-    done = call("fit", "--labeled", intents, "--out", tmp_path / "run", "--held-out", "0.3")
+    done = call("fit-labels", intents, "--out", tmp_path / "run", "--held-out", "0.3")
     assert done.exit_code == 0, done.output
     found = load_run(tmp_path / "run").record["labels"]
     assert found["before"] is None
@@ -265,7 +265,7 @@ def test_labels_are_learned_from_nothing(intents: Path, tmp_path: Path) -> None:
 
 
 def test_without_holding_out_nothing_is_chosen(intents: Path, tmp_path: Path) -> None:
-    done = call("fit", "--labeled", intents, "--out", tmp_path / "run", "--held-out", "0", "--epochs", "1")
+    done = call("fit-labels", intents, "--out", tmp_path / "run", "--held-out", "0", "--epochs", "1")
     assert done.exit_code == 0, done.output
     record = load_run(tmp_path / "run").record
     assert "selection" not in record
@@ -290,14 +290,14 @@ def test_what_cannot_be_learned_from_is_one_sentence_before_torch_is_loaded(
 ) -> None:
     if text is not None:
         (tmp_path / "my.tsv").write_text(text)
-    assert said in refused_before_torch(tmp_path, "fit", "--labeled", "my.tsv")
+    assert said in refused_before_torch(tmp_path, "fit-labels", "my.tsv")
     assert not (tmp_path / "runs").exists()
 
 
 def test_texts_that_all_have_several_labels_are_refused(tmp_path: Path) -> None:
     (tmp_path / "my.tsv").write_text("a\tcars\nb\tcars\na\tvans\nb\tvans\n")
     assert "too few texts have a label of their own" in sentence(
-        call("fit", "--labeled", tmp_path / "my.tsv", "--out", tmp_path / "run")
+        call("fit-labels", tmp_path / "my.tsv", "--out", tmp_path / "run")
     )
 
 
@@ -325,7 +325,7 @@ def test_cosines_within_a_label_and_with_others_by_hand() -> None:
 
 def test_labels_that_join_unlike_texts_are_told_before_training(tmp_path: Path, intents: Path) -> None:
     def told(path: Path) -> list[str]:
-        run = call("fit", "--labeled", path, "--from", "gramvec-en", "--epochs", "1", "--out", tmp_path / path.stem)
+        run = call("fit-labels", path, "--from", "gramvec-en", "--epochs", "1", "--out", tmp_path / path.stem)
         assert run.exit_code == 0, run.output
         return [line for line in run.stderr.splitlines() if "hardly nearer" in line]
 

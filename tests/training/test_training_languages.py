@@ -22,7 +22,7 @@ from gramvec_training.data.languages import (
     share_pieces,
     spell_ngrams,
 )
-from gramvec_training.fit.ridge import solve_ridge
+from gramvec_training.fitting.ridge import solve_ridge
 from gramvec_training.runs.languages import (
     Languages,
     build_table,

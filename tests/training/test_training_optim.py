@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from gramvec_training.fit import optimizers as optim
-from gramvec_training.fit.optimizers import LazyAdam, rate_at
+from gramvec_training.fitting import optimizers as optim
+from gramvec_training.fitting.optimizers import LazyAdam, rate_at
 
 
 def dense_steps(table: torch.Tensor, gradients: list[torch.Tensor], rate: float, l2: float = 0.0) -> torch.Tensor:

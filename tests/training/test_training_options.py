@@ -22,9 +22,9 @@ from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.recurrent import IrnnSettings
-from gramvec_training.fit.loop import Selection, TrainingInterrupted, fit, is_due
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazySgd, make_optimizer
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.loop import Selection, TrainingInterrupted, fit, is_due
+from gramvec_training.fitting.optimizers import LazyAdaGrad, LazySgd, make_optimizer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
 from gramvec_training.runs.run_dir import load_run

@@ -27,7 +27,7 @@ from gramvec_training.config import Start, parse_config
 from gramvec_training.data.sampling import HeldOut, join_held_out, split_held_out
 from gramvec_training.data.vocabulary import extend_vocabulary
 from gramvec_training.encoders.build import make_encode
-from gramvec_training.evaluate.tasks import measure_retrieval, show_retrieval
+from gramvec_training.evaluation.tasks import measure_retrieval, show_retrieval
 from gramvec_training.readers import lines
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run
@@ -217,12 +217,12 @@ def test_held_out_texts_are_in_no_training_pair(tmp_path: Path) -> None:
     assert len(split(DataSet(path=Path("a.tsv")), tmp_path, 1)[0]) == 400
 
 
-@pytest.mark.parametrize(("option", "row"), [("--pairs", "red {n}\t{n} red"), ("--labeled", "{n}\ttext {n}")])
-def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, row: str) -> None:
+@pytest.mark.parametrize(("kind", "row"), [("pairs", "red {n}\t{n} red"), ("labels", "{n}\ttext {n}")])
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, row: str) -> None:
     opened: list[Path] = []
     monkeypatch.setattr(lines, "Source", lambda path: opened.append(path) or Source(path))
     (tmp_path / "a.tsv").write_text("".join(f"{row.format(n=n % 9)} {n}\n" for n in range(60)))
-    result = call("fit", option, tmp_path / "a.tsv", "--out", tmp_path / "run", "--epochs", "1")
+    result = call(f"fit-{kind}", tmp_path / "a.tsv", "--out", tmp_path / "run", "--epochs", "1")
     assert result.exit_code == 0, result.stderr
     assert opened == [tmp_path / "a.tsv"]
 
@@ -293,8 +293,8 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     folder, table, _ = bundle(
         tmp_path / "small", spec, precision="int8", kind=kind, pooling="sum" if spec is BOTH else "mean"
     )
-    options = ["--pairs", pairs, "--from", folder, "--out", tmp_path / "run"]
-    result = call("fit", *options, "--export", tmp_path / "new", "--anyway")
+    options = [pairs, "--from", folder, "--out", tmp_path / "run"]
+    result = call("fit-pairs", *options, "--export", tmp_path / "new", "--anyway")
     assert result.exit_code == 0, result.output
     run = load_run(tmp_path / "run")
     found = run.record["held_out"]
@@ -307,7 +307,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
         "license": "ours",
         "rows": len(table),
     }
-    assert run.record["command"] == "gramvec-train fit --pairs my.tsv --from small"
+    assert run.record["command"] == "gramvec-train fit-pairs my.tsv --from small"
     assert str(tmp_path) not in (tmp_path / "run" / "run.json").read_text()
     moved = np.abs(run.encoder.arrays()["table"][: len(table)] - read_start(Start(bundle=folder)).table).max()
     assert 0 < moved < 0.01  # ten steps of 0.0005 at most
@@ -326,7 +326,7 @@ def test_from_a_bundle_to_a_bundle_in_one_command(
     again = ["--out", tmp_path / "again", "--save-every", "0"]
     with monkeypatch.context() as full:
         full.setattr("gramvec_training.runs.train.finish_run", _full_disk)
-        assert "No space left" in sentence(call("fit", *options[:-2], *again))
+        assert "No space left" in sentence(call("fit-pairs", *options[:-2], *again))
     assert (tmp_path / "again" / "checkpoint.pt").exists()
     assert call("fit", *again, "--resume").exit_code == 0
     repeated = load_run(tmp_path / "again")
@@ -346,10 +346,10 @@ def test_the_default_folder_is_that_of_the_export_and_a_finished_run_is_exported
 ) -> None:
     monkeypatch.chdir(tmp_path)
     small = bundle(tmp_path / "models" / "small")[0]
-    result = call("fit", "--pairs", pairs, "--from", "small", "--epochs", "1", "--export", "models/My New", "--anyway")
+    result = call("fit-pairs", pairs, "--from", "small", "--epochs", "1", "--export", "models/My New", "--anyway")
     assert result.exit_code == 0, result.output
     record = orjson.loads(Path("runs/my-new/run.json").read_bytes())
-    assert record["command"] == "gramvec-train fit --pairs my.tsv --from small --epochs 1"
+    assert record["command"] == "gramvec-train fit-pairs my.tsv --from small --epochs 1"
     assert gramvec.load("models/My New", device="cpu").name == "My New"
     later = call("fit", "--out", "runs/my-new", "--resume", "--export", "models/again", "--anyway")
     assert later.exit_code == 0, later.output
@@ -384,7 +384,7 @@ def test_what_is_no_better_is_not_written_and_a_model_is_replaced_only_when_aske
     pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = bundle(tmp_path / "small")[0]
-    command = ["fit", "--pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export", tmp_path / "new"]
+    command = ["fit-pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export", tmp_path / "new"]
     command += ["--epochs", "1"]
     done = call(*command)
     assert done.exit_code == 1
@@ -408,38 +408,38 @@ def test_nothing_of_value_is_overwritten(pairs: Path, tmp_path: Path) -> None:
     folder, _, _ = bundle(tmp_path / "small")
     (tmp_path / "papers").mkdir()
     (tmp_path / "papers" / "thesis.txt").write_text("x")
-    begin = ["fit", "--pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export"]
+    begin = ["fit-pairs", pairs, "--from", folder, "--out", tmp_path / "run", "--export"]
     assert "not a folder but a file" in sentence(call(*begin, pairs))
     assert "holds other files than a bundle" in sentence(call(*begin, tmp_path / "papers"))
     assert "the bundle that training starts from" in sentence(call(*begin, folder))
-    assert "no model 'nothing'" in sentence(call("fit", "--pairs", pairs, "--from", "nothing", "--out", tmp_path / "r"))
+    assert "no model 'nothing'" in sentence(call("fit-pairs", pairs, "--from", "nothing", "--out", tmp_path / "r"))
     assert not (tmp_path / "run").exists()
-    assert call("fit", "--pairs", pairs, "--epochs", "1", "--out", tmp_path / "run").exit_code == 0
+    assert call("fit-pairs", pairs, "--epochs", "1", "--out", tmp_path / "run").exit_code == 0
     assert "holds other files" in sentence(call("export", tmp_path / "run", "-o", tmp_path / "papers"))
     assert (tmp_path / "papers" / "thesis.txt").read_text() == "x"
 
 
 def test_without_holding_out_there_is_no_report(pairs: Path, tmp_path: Path) -> None:
-    result = call("fit", "--pairs", pairs, "--held-out", "0", "--epochs", "1", "--out", tmp_path / "run")
+    result = call("fit-pairs", pairs, "--held-out", "0", "--epochs", "1", "--out", tmp_path / "run")
     assert result.exit_code == 0, result.output
     assert "held-out" not in result.stdout
     record = load_run(tmp_path / "run").record
     assert "held_out" not in record
     assert record["pairs"] == 30
-    assert record["command"] == "gramvec-train fit --pairs my.tsv --held-out 0.0 --epochs 1"
+    assert record["command"] == "gramvec-train fit-pairs my.tsv --held-out 0.0 --epochs 1"
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--pairs", "nowhere.tsv"], "nowhere.tsv: no such file"),
-        (["--pairs", "one.tsv"], "no usable row"),
-        (["--pairs", "mixed.tsv", "--bad-rows", "refuse"], "mixed.tsv line 2: one column"),
-        (["--pairs", "mixed.tsv", "--from", "no-such-model"], "no model 'no-such-model'"),
+        (["nowhere.tsv"], "nowhere.tsv: no such file"),
+        (["one.tsv"], "no usable row"),
+        (["mixed.tsv", "--bad-rows", "refuse"], "mixed.tsv line 2: one column"),
+        (["mixed.tsv", "--from", "no-such-model"], "no model 'no-such-model'"),
     ],
 )
 def test_bad_input_is_refused_before_torch_is_loaded(tmp_path: Path, options: list[str], said: str) -> None:
     (tmp_path / "one.tsv").write_text("alone\n")
     (tmp_path / "mixed.tsv").write_text("a man\ta human\nalone\n")
-    assert said in refused_before_torch(tmp_path, "fit", *options)
+    assert said in refused_before_torch(tmp_path, "fit-pairs", *options)
     assert not (tmp_path / "runs").exists()

@@ -20,8 +20,8 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import Mixture, SourceGroups
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import Bag
-from gramvec_training.fit.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
-from gramvec_training.fit.trainer import Trainer
+from gramvec_training.fitting.optimizers import LazyAdaGrad, LazyAdam, LazyOptimizer
+from gramvec_training.fitting.trainer import Trainer
 from gramvec_training.objectives import pairs as negatives
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, find_mega_batch_negatives
 from gramvec_training.options import RunOptions
@@ -31,7 +31,7 @@ from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import BagSettings
 from training_support import research
 
-CONFIGS = Path(__file__).parents[2] / "training" / "configs"
+CONFIGS = Path(__file__).parents[2] / "training" / "configs" / "papers"
 
 
 def step(optimizer: LazyOptimizer, rows: list[int], gradient: list[list[float]], rate: float) -> None:
@@ -199,7 +199,9 @@ def vocabulary_in(folder: Path, config: Config) -> Vocabulary:
     (folder / "pairs.tsv").write_text("cat\tkitten\ncat\tdog\ndog\tcat\n")
     (folder / "v.txt").write_text("dog 1 2\nbird 3 4\ncat 5 6\n")
     assert config.training is not None
-    return PairPlan(StartedRun(config, folder, "test"), folder, RunOptions(device="cpu")).vocabulary
+    plan = PairPlan(StartedRun(config, folder, "test"), folder, RunOptions(device="cpu"))
+    plan.prepare()
+    return plan.vocabulary
 
 
 def test_the_words_of_the_initial_vectors_are_the_vocabulary(tmp_path: Path) -> None:
@@ -253,6 +255,7 @@ def test_the_config_decides_the_order_of_the_first_epoch(tmp_path: Path) -> None
     )
     assert config.training is not None
     plan = PairPlan(StartedRun(config, tmp_path, "test"), tmp_path, RunOptions(device="cpu"))
+    plan.prepare()
     objective = plan.make_objective(plan.make_encoder(), torch.device("cpu"))
     assert isinstance(objective, MarginObjective)
     pairs = objective.mixture.epoch(0)

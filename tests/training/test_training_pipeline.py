@@ -16,7 +16,7 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, parse_config
 from gramvec_training.encoders.bag import make_bag
 from gramvec_training.encoders.build import make_encode, make_similarity
-from gramvec_training.fit.loop import History
+from gramvec_training.fitting.loop import History
 from gramvec_training.objectives.pairs import MarginObjective
 from gramvec_training.options import RunOptions
 from gramvec_training.runs.pairs import PairPlan
@@ -44,7 +44,9 @@ def data(tmp_path: Path) -> Path:
 
 
 def prepared(one: Config, data: Path) -> Plan:
-    return PairPlan(StartedRun(one, data, "test"), data, RunOptions(device="cpu"))
+    plan = PairPlan(StartedRun(one, data, "test"), data, RunOptions(device="cpu"))
+    plan.prepare()
+    return plan
 
 
 def objective_of(plan: Plan) -> MarginObjective:

@@ -11,7 +11,7 @@ import pytest
 
 from errors_support import assert_names
 from gramvec.errors import InputError
-from gramvec_training.evaluate.report import plot_run, plot_scores, summarize_run
+from gramvec_training.evaluation.report import plot_run, plot_scores, summarize_run
 from training_support import call
 
 

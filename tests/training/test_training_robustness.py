@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.similarity import SimilaritySet, keep_sentence_sets, misspell_sets
+from gramvec_training.evaluation.similarity import SimilaritySet, keep_sentence_sets, misspell_sets
 from gramvec_training.readers.vectors import read_misspellings
 
 

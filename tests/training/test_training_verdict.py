@@ -10,9 +10,9 @@ from scipy.stats import pearsonr
 
 from errors_support import assert_names
 from gramvec_training.data.sampling import HeldOut
-from gramvec_training.evaluate.matching import judge_pairs, score_pairs
-from gramvec_training.evaluate.tasks import list_reciprocal_ranks
-from gramvec_training.evaluate.verdict import (
+from gramvec_training.evaluation.matching import judge_pairs, score_pairs
+from gramvec_training.evaluation.tasks import list_reciprocal_ranks
+from gramvec_training.evaluation.verdict import (
     count_values,
     describe_verdict,
     f1_of,
@@ -98,7 +98,7 @@ def test_weights_that_are_no_better_are_not_written(tmp_path: Path) -> None:
         for row in range(60)
     ]  # labels that say nothing
     (tmp_path / "a.tsv").write_text("".join(f"{left}\t{right}\t{label}\n" for left, right, label in rows))
-    command = ["fit", "--pairs", tmp_path / "a.tsv", "--from", "gramvec-en", "--export", tmp_path / "m"]
+    command = ["fit-weights", tmp_path / "a.tsv", "--from", "gramvec-en", "--export", tmp_path / "m"]
     done = call(*command)
     assert done.exit_code == 1
     assert "beside " in done.stdout and "F1 of pairs: " in done.stdout

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gramvec.errors import InputError
-from gramvec_training.evaluate.similarity import correlate
+from gramvec_training.evaluation.similarity import correlate
 from gramvec_training.readers.columns import SCORES, describe_header, find_places, is_number, split_header, table_rows
 from gramvec_training.readers.labels import Labeled
 from gramvec_training.readers.lines import SkippedRows

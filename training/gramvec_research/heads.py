@@ -25,8 +25,8 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder, glorot
 from gramvec_training.encoders.build import make_encode, make_similarity
-from gramvec_training.fit.loop import Selection, fit
-from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.fitting.loop import Selection, fit
+from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.readers.labels import Labeled
 from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, spec_of

@@ -24,7 +24,7 @@ from gramvec_research.shared import (
     write_packed,
 )
 from gramvec_research.vectors import save_vectors
-from gramvec_training.evaluate.report import format_markdown_table, plot_curves
+from gramvec_training.evaluation.report import format_markdown_table, plot_curves
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.shared import digest, write_atomically
@@ -257,8 +257,13 @@ python -m gramvec_research run NAME --out training/gramvec_research/results    #
 ```
 
 Ours are over other data than the papers', named at each table, and mostly from 50 dimensions where they have 300:
-orders can be compared, values cannot. Scores are Pearson's r times 100 unless said otherwise, and means over seeds
-where something is learned. A finding is a yes or a **no**; a no is a finding too.
+orders can be compared, values cannot. In place of PPDB's phrases (XL, XXL) stand 121,000 open pairs of phrases and
+sentences, in place of PARAGRAM-SL999 of 300 dimensions GloVe 6B of 50; the counts of words are the SIF paper's own.
+[Training data](../../docs/training-data.md) says which of these data can be fetched,
+and from where. The shipped models of the papers' names are no reproduction either: `charagram-phrase`,
+`paragram-phrase` and the words of `sif` have the papers' architectures and 300 dimensions, and are learned from a
+transformer's vectors of open texts, not from PPDB by the margin loss. Scores are Pearson's r times 100 unless said
+otherwise, and means over seeds where something is learned. A finding is a yes or a **no**; a no is a finding too.
 """
 
 

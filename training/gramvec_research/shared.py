@@ -24,16 +24,16 @@ from gramvec_training.config import parse_config
 from gramvec_training.data.vocabulary import count_documents
 from gramvec_training.encoders.bag import make_bag
 from gramvec_training.encoders.build import make_encode, make_similarity
-from gramvec_training.evaluate.backend import ScoredModel, remove_components_of_sets
-from gramvec_training.evaluate.report import read_record
-from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, score_sets
+from gramvec_training.evaluation.backend import ScoredModel, remove_components_of_sets
+from gramvec_training.evaluation.report import read_record
+from gramvec_training.evaluation.similarity import SimilaritySet, find_sets, score_sets
 from gramvec_training.export.bundle import read_weights
-from gramvec_training.fit.sif import make_word_table, weigh_words, weigh_words_by_idf
+from gramvec_training.fitting.sif import make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.run_dir import CHECKPOINT, begin_run, is_begun, is_finished, make_way, read_begun
 from gramvec_training.runs.sif import read_word_vectors
-from gramvec_training.runs.train import carry_out
+from gramvec_training.runs.train import train
 from gramvec_training.shared import Floats, digest, write_atomically
 
 ResultRow = Mapping[str, str | float | None]
@@ -230,7 +230,7 @@ def learn_run(inputs: ExperimentInputs, name: str, settings: RunSettings, seed: 
         if not resume:
             make_way(folder, overwrite=True)
             begin_run(folder, config, data, command=f"python -m gramvec_research run ({name}, seed {seed})")
-        carry_out(read_begun(folder), folder, RunOptions(resume=resume, device="cpu"))
+        train(read_begun(folder), folder, RunOptions(resume=resume, device="cpu"))
     return folder, read_record(folder)
 
 

@@ -27,9 +27,9 @@ from gramvec_training.data.corpus import Corpus
 from gramvec_training.encoders.bag import Average, ProjectionSettings, make_bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode
-from gramvec_training.fit.loop import Selection, fit
-from gramvec_training.fit.sif import make_word_table, weigh_words
-from gramvec_training.fit.trainer import Trainer, choose_device
+from gramvec_training.fitting.loop import Selection, fit
+from gramvec_training.fitting.sif import make_word_table, weigh_words
+from gramvec_training.fitting.trainer import Trainer, choose_device
 from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import find_vectors, read_frequencies
 from gramvec_training.runs.run_dir import load_run

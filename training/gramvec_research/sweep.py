@@ -12,8 +12,8 @@ import orjson
 
 from gramvec.errors import InputError
 from gramvec_training.config import Config, parse_config
-from gramvec_training.evaluate.report import align
-from gramvec_training.evaluate.similarity import find_sets
+from gramvec_training.evaluation.report import align
+from gramvec_training.evaluation.similarity import find_sets
 
 # CHARAGRAM, Table 5: n-grams of these orders, and of each order the k most frequent.
 TABLE_5_ORDERS = ((2,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 4, 5, 6))

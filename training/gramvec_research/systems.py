@@ -27,8 +27,8 @@ from gramvec_research.shared import (
     tasks_of,
 )
 from gramvec_research.vectors import treebank_tokens
-from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.similarity import correlate, find_sets, score_sets
+from gramvec_training.evaluation.backend import ScoredModel
+from gramvec_training.evaluation.similarity import correlate, find_sets, score_sets
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.train import wrap_run

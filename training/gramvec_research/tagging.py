@@ -37,8 +37,8 @@ from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.base import Encoder, Steps, glorot, normal, project_rows
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.recurrent import lstm
-from gramvec_training.fit.loop import Selection, fit
-from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.fitting.loop import Selection, fit
+from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, move
 from gramvec_training.readers.lines import number_lines, shorten_path
 from gramvec_training.sections import ENCODERS, Decay, Optimizer, Penalty, Positive, PositiveCount, Schedule

@@ -21,7 +21,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from gramvec.errors import InputError
-from gramvec_training.fit.trainer import choose_device, settle
+from gramvec_training.fitting.trainer import choose_device, settle
 from gramvec_training.readers.lines import read_texts
 from gramvec_training.shared import Floats, Ints, write_atomically
 

@@ -41,6 +41,7 @@ from gramvec_training.sections import (
     TextSource,
     VocabularyLimits,
 )
+from gramvec_training.systems import find_system
 
 Sampling = Literal["max", "mix", "rand"]
 Among = Literal["both", "own"]
@@ -212,6 +213,15 @@ class Config(Strict):
         return values
 
     @model_validator(mode="after")
+    def _kind_of_system_or_encoder(self) -> Config:
+        if self.encoder is None or self.model.kind != self.encoder.kind:
+            try:
+                find_system(self.model.kind)
+            except ValueError as error:
+                raise ValueError(f"model.kind: {error}") from None
+        return self
+
+    @model_validator(mode="after")
     def _one_encoder(self) -> Config:
         for name in ("pooling", "activation", "bias") if self.encoder is not None else ():
             if getattr(self.model, name) != ModelSettings.model_fields[name].default:
@@ -291,7 +301,9 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"{path}: no such config; the shipped ones are in training/configs") from None
+        below = sorted(str(other) for other in path.parent.glob("*/*.toml") if other.name == path.name)
+        where = f"there is {' and '.join(below)}" if below else "the shipped ones are in training/configs"
+        raise InputError(f"{path}: no such config; {where}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the config cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:

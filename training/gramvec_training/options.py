@@ -6,7 +6,7 @@ A field is an option of the same name, or the `flag` that it names; its descript
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -26,7 +26,6 @@ from gramvec_training.sections import (
     WordRule,
 )
 
-Learn = Literal["weights", "rows"]
 HeldOutShare = Annotated[float, Field(ge=0, le=0.5)]
 
 TEACHER_CACHE = Path("runs/teachers")
@@ -59,15 +58,9 @@ class RunOptions(Strict):
 class FileOptions(Strict):
     """Options of training on a file of one's own, without a config."""
 
-    pairs: Path | None = _option("Train on this file, or - for a pipe, without a config: charagram-phrase, or --from.")
-    labeled: Path | None = _option("Train on this file, or -, of label<TAB>text rows, CSV or JSON lines; no config.")
-    start: str | None = _option(
-        "With a file: go on from this model, a name or a folder.", flag="--from", metavar="BUNDLE"
-    )
-    layout: FileLayout | None = _option(
-        "Layout of --pairs: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
-        "By default groups for *.groups.tsv, plain or compressed, else pairs."
-    )
+    has_labels: ClassVar[bool] = False  # of texts, rather than pairs
+
+    start: str | None = _option("Go on from this model, a name or a folder.", flag="--from", metavar="BUNDLE")
     input_format: Form | None = _option("Form of the file.  [by its ending]")
     delimiter: str | None = _option("Character between the columns of CSV, such as ';' or tab.  [by the header]")
     encoding: str | None = _option("Encoding of the file, such as cp1252.  [utf-8]")
@@ -76,25 +69,6 @@ class FileOptions(Strict):
         "longer than 16 MiB.",
         default="skip",
     )
-    learn: Learn | None = _option(
-        "Of --pairs with labels and --from: a weight for each n-gram, by all of them, or the model's rows, "
-        "by the pairs with 1.  [default: weights where the file, no pipe, has labels]"
-    )
-    held_out: HeldOutShare | None = _option(
-        "With a file: the share that is not trained on, for the report at the end; of --labeled half of it "
-        "chooses the model.  [default: 0.1, or 0.2 with --labeled]"
-    )
-    epochs: PositiveCount | None = _option(
-        "With a file: passes over it.  [default: 10, or 5 with --from, 8 of --labeled]"
-    )
-    rate: Positive | None = _option(
-        "With a file: the learning rate.  [default: 0.001, or 0.0005 with --pairs and --from]"
-    )
-
-    @property
-    def file(self) -> Path | None:
-        """Return the file of pairs or of labeled texts."""
-        return self.pairs or self.labeled
 
     @property
     def table_format(self) -> TableFormat | None:
@@ -103,10 +77,35 @@ class FileOptions(Strict):
         given = {name: value for name, value in given.items() if value is not None}
         return TableFormat.model_validate(given) if given else None
 
-    @property
-    def has_labels(self) -> bool:
-        """Return whether the file is one of labeled texts."""
-        return self.pairs is None and self.labeled is not None
+
+class PairOptions(FileOptions):
+    """Options of training on a file of paraphrases: charagram-phrase, or the model that it goes on from."""
+
+    layout: FileLayout | None = _option(
+        "Layout of the file: a<TAB>b, wordings of one meaning separated by tabs, or PPDB's own. "
+        "By default groups for *.groups.tsv, plain or compressed, else pairs."
+    )
+    held_out: HeldOutShare | None = _option("Share that is not trained on, for the report at the end.  [default: 0.1]")
+    epochs: PositiveCount | None = _option("Passes over the file.  [default: 10, or 5 with --from]")
+    rate: Positive | None = _option("Learning rate.  [default: 0.001, or 0.0005 with --from]")
+
+
+class LabelOptions(FileOptions):
+    """Options of training on a file of labeled texts."""
+
+    has_labels: ClassVar[bool] = True
+
+    held_out: HeldOutShare | None = _option(
+        "Share that is not trained on: half of it chooses the model, half is for the report.  [default: 0.2]"
+    )
+    epochs: PositiveCount | None = _option("Passes over the file.  [default: 10, or 8 with --from]")
+    rate: Positive | None = _option("Learning rate.  [default: 0.001]")
+
+
+class WeightOptions(FileOptions):
+    """Options of learning a weight for each n-gram of a model from a file of labeled pairs."""
+
+    start: str = _option("The model, a name or a folder.", required=True, flag="--from", metavar="BUNDLE")
 
 
 class TextOptions(Strict):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,7 +23,6 @@ from gramvec.features.spec import UnknownWords as UnknownWords
 from gramvec.features.spec import WordRule as WordRule
 from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
 from gramvec_training.registry import Registry
-from gramvec_training.systems import find_system
 
 PositiveCount = Annotated[int, Field(ge=1)]
 Number = Annotated[int, Field(ge=0)]
@@ -50,8 +48,8 @@ class Schedule(Strict):
     """Optimizer, learning rate and length of training: either `steps` or `epochs`; `batch` counts examples.
 
     The L2 terms are 0.5 * l2 * ||theta - center||^2, added to the batch's mean loss, as in the authors' code (the
-    papers' formulas have no 0.5). They and the optimizers are lazy on the table (gramvec_training.fit.optimizers). The
-    center "initial" is what a parameter was at the start: word vectors from a file, iRNN's identity, a finished model.
+    papers' formulas have no 0.5). They and the optimizers are lazy on the table (gramvec_training.fitting.optimizers).
+    The center "initial" is what a parameter was at the start: word vectors, iRNN's identity, or a finished model.
     """
 
     batch: Annotated[int, Field(ge=2)]
@@ -183,11 +181,6 @@ Activation = Literal["linear", "tanh", "relu"]
 FeatureKind = Literal["word", "1", "2", "3", "4", "5", "6"]
 
 
-def _check_system(kind: str) -> str:
-    find_system(kind)
-    return kind
-
-
 class ModelSettings(Strict):
     """Name, kind and sizes of the model.
 
@@ -198,7 +191,7 @@ class ModelSettings(Strict):
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")]
-    kind: Annotated[str, AfterValidator(_check_system)]
+    kind: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # a system's, or that of [encoder] (see systems)
     dimension: PositiveCount = 300
     width: PositiveCount | None = None
     pooling: EncoderPooling = "sum"

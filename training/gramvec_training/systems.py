@@ -1,4 +1,7 @@
-"""The systems that a model can be, by the kind in its config: what their cards say of them."""
+"""The systems that a model can be, by the kind in its config: what their cards say of them.
+
+A model of a new encoder needs none: its kind is then that of its [encoder], and its card says that nobody described it.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,14 @@ def find_system(kind: str) -> System:
     if kind not in _SYSTEMS:
         raise ValueError(f"there is no kind of model {kind!r}; there are {', '.join(_SYSTEMS)}")
     return _SYSTEMS[kind]
+
+
+def describe_system(kind: str) -> System:
+    """Return the system of a kind, or of one that nobody has registered what is known of it: its name."""
+    try:
+        return find_system(kind)
+    except ValueError:
+        return System(f"A model of the encoder {kind}.", ("Nobody has described it yet (register_system).",))
 
 
 _NEGATION = "Negation and numbers change a vector little: a sentence and its denial are close."

@@ -189,7 +189,7 @@ class _Graph:
         if operator == "Unsqueeze" and inputs[1:] != [] and inputs[1] in self._behind:
             self._single.update(map(_text, fields["output"]))
         axes = [_number(attribute, "i") for attribute in attributes if _string(attribute, "name") == "axis"]
-        # What is looked up in and by tensors without an extent of 0 has none; a tensor in another shape has its numbers.
+        # What is looked up in and by tensors without an extent of 0 has none; a tensor keeps its numbers in any shape.
         sources = {"Gather": inputs[:2] if not any(axes) else [""], "Cast": inputs, "Reshape": inputs[:1]}
         if operator in sources and self._filled.issuperset(sources[operator]):
             self._filled.update(map(_text, fields["output"]))

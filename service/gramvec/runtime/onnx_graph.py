@@ -233,10 +233,9 @@ def _write_scaled(w: Writer, folder: Path, graph: Graph, stored: StoredWeights, 
         last = node("Cast", [last], "rows_unscaled", to=TensorProto.FLOAT)
     if stored.weights is not None:
         w.constant("step", stored.step, np.float32)
-        w.add_stored("weights", TensorProto.UINT8, [stored.rows, 1], stored.file, stored.weights, 1)
+        w.add_stored("weights", TensorProto.INT8, [stored.rows, 1], stored.file, stored.weights, 1)  # at most 127
         node("Gather", ["weights", "ids"], "row_weights_stored")  # [rows, 1]
-        node("Cast", ["row_weights_stored"], "row_weights_whole", to=TensorProto.INT32)
-        node("Cast", ["row_weights_whole"], "row_weights", to=TensorProto.FLOAT)
+        node("Cast", ["row_weights_stored"], "row_weights", to=TensorProto.FLOAT)
         return node("Mul", [last, "row_weights"], "rows_whole"), True
     if stored.scales is None:
         return last, False

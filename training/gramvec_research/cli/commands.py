@@ -99,7 +99,7 @@ def parameters(config: Path, rows: int) -> None:
     are in its report.
 
     \b
-    python -m gramvec_research parameters training/configs/charcnn-phrase-paper.toml --rows 134
+    python -m gramvec_research parameters training/configs/papers/charcnn-phrase-paper.toml --rows 134
     """
     import torch
 

@@ -74,7 +74,7 @@ def head(
     make_way_for_head(out, overwrite=overwrite)
     values = head_settings(frozen=not learn_model, **settings)
 
-    from gramvec_training.fit.loop import TrainingInterrupted
+    from gramvec_training.fitting.loop import TrainingInterrupted
 
     command = f"python -m gramvec_research head, {len(rows)} rows"
     try:

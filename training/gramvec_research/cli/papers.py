@@ -127,7 +127,7 @@ def run_experiments(name: str, **options: Any) -> None:
 def _run(experiment: Experiment, inputs: ExperimentInputs, out: Path, *, quick: bool, again: bool) -> bool:
     """Run and print one; return whether a finding does not hold that holds at any size."""
     from gramvec_research.page import as_text, perform
-    from gramvec_training.fit.loop import TrainingInterrupted
+    from gramvec_training.fitting.loop import TrainingInterrupted
 
     try:
         result, there = perform(experiment, inputs, out, quick=quick, again=again)

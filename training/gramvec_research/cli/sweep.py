@@ -63,9 +63,9 @@ def sweep(
     beside them holds the results. Stopped, the sweep continues with --resume: finished settings are not repeated.
 
     \b
-    python -m gramvec_research sweep training/configs/charagram-research.toml --orders 2 --orders 2,3,4
-    python -m gramvec_research sweep training/configs/sif.toml --out runs/sif-sweep
-    python -m gramvec_research sweep training/configs/charagram-table-5-words.toml --mean-of words/simlex999
+    python -m gramvec_research sweep training/configs/papers/charagram-research.toml --orders 2 --orders 2,3,4
+    python -m gramvec_research sweep training/configs/shipped/sif.toml --out runs/sif-sweep
+    python -m gramvec_research sweep training/configs/papers/charagram-table-5-words.toml --mean-of words/simlex999
     """
     if options.resume and options.overwrite:
         raise click.UsageError("give --resume or --overwrite, not both")

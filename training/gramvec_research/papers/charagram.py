@@ -34,9 +34,9 @@ from gramvec_research.systems import COMPARED, LENGTHS, count_longer_words, mode
 from gramvec_training.encoders.build import build_encoder
 from gramvec_training.encoders.char_cnn import CharCnnSettings
 from gramvec_training.encoders.recurrent import IrnnSettings, LstmSettings, RnnSettings
-from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.report import list_scores_over_steps
-from gramvec_training.evaluate.similarity import PHRASES, correlate, find_sets, list_candidate_words
+from gramvec_training.evaluation.backend import ScoredModel
+from gramvec_training.evaluation.report import list_scores_over_steps
+from gramvec_training.evaluation.similarity import PHRASES, correlate, find_sets, list_candidate_words
 from gramvec_training.sections import BagSettings, EncoderSettings
 
 _BATCH = 50

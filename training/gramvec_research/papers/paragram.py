@@ -44,7 +44,7 @@ from gramvec_research.systems import (
     settings_of,
 )
 from gramvec_training.data.corpus import Featurize
-from gramvec_training.evaluate.similarity import correlate, find_sets
+from gramvec_training.evaluation.similarity import correlate, find_sets
 from gramvec_training.readers.lines import number_lines
 from gramvec_training.readers.vectors import read_frequencies
 from gramvec_training.runs.run_dir import load_run

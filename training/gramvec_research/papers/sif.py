@@ -43,8 +43,8 @@ from gramvec_research.supervised import (
     score_nb_svm,
 )
 from gramvec_research.sweep import FIGURE_2A
-from gramvec_training.evaluate.similarity import find_sets
-from gramvec_training.fit.sif import find_common_components
+from gramvec_training.evaluation.similarity import find_sets
+from gramvec_training.fitting.sif import find_common_components
 from gramvec_training.readers.vectors import read_frequencies
 
 # GloVe 840B, Tables 1 and 6 of the paper.

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from gramvec_training.cli.support import PATH, may_replace, one_sentence
+from gramvec_training.api import may_replace
+from gramvec_training.cli.support import PATH, one_sentence
 
 
 @click.command()

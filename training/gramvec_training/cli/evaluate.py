@@ -18,13 +18,14 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.common.run import JobRun
 from gramvec.jobs.tables.staging import check_place
+from gramvec_training.api import open_model
 from gramvec_training.cli.support import PATH, one_sentence
 
 if TYPE_CHECKING:
     from gramvec.embed.vectors import Space
-    from gramvec_training.evaluate.backend import ComponentSides, ModelForTexts, ScoredModel, Typos
-    from gramvec_training.evaluate.similarity import SimilaritySet
-    from gramvec_training.evaluate.tasks import Families
+    from gramvec_training.evaluation.backend import ComponentSides, ModelForTexts, ScoredModel, Typos
+    from gramvec_training.evaluation.similarity import SimilaritySet
+    from gramvec_training.evaluation.tasks import Families
     from gramvec_training.sections import Measure
 
 
@@ -104,15 +105,15 @@ def open_families(named: Named, seed: int) -> Families:
     Raises:
         InputError: A set cannot be used.
     """
-    from gramvec_training.evaluate.classification import read_classification_set
-    from gramvec_training.evaluate.matching import find_matching_sets
-    from gramvec_training.evaluate.ranking import (
+    from gramvec_training.evaluation.classification import read_classification_set
+    from gramvec_training.evaluation.matching import find_matching_sets
+    from gramvec_training.evaluation.ranking import (
         find_retrieval_sets,
         find_translation_sets,
         read_spelling_set,
         read_words,
     )
-    from gramvec_training.evaluate.tasks import Families
+    from gramvec_training.evaluation.tasks import Families
     from gramvec_training.readers.vectors import read_misspellings
 
     columns = dict(_columns(value) for value in named.columns)
@@ -135,7 +136,7 @@ def open_families(named: Named, seed: int) -> Families:
 
 def open_peers(names: Sequence[str]) -> dict[str, ModelForTexts]:
     """Open the baselines by name; those of `all` whose library is missing are named on stderr."""
-    from gramvec_training.evaluate.baselines import find_installed_peers, open_peer
+    from gramvec_training.evaluation.baselines import find_installed_peers, open_peer
 
     peers: dict[str, ModelForTexts] = {}
     for name in dict.fromkeys(names):
@@ -155,8 +156,8 @@ def score_all(
     typos: Typos,
 ) -> None:
     """Add task scores to the models' reports, in the order of `scored`, and a report for each baseline."""
-    from gramvec_training.evaluate.baselines import wrap_scored
-    from gramvec_training.evaluate.tasks import score_families, score_similarity
+    from gramvec_training.evaluation.baselines import wrap_scored
+    from gramvec_training.evaluation.tasks import score_families, score_similarity
 
     models = {label: wrap_scored(model) for label, model in zip(reports, scored, strict=True)}
     with closing(TerminalWatch()) as watch:
@@ -263,9 +264,9 @@ def evaluate(
     families.check(with_sets=bool(sets))
     _check_settings(typos, misspellings, components, of_sides)
     _check_places(json_path, markdown_path, plot, report, with_sets=bool(sets))
-    from gramvec_training.evaluate.backend import evaluate_models
-    from gramvec_training.evaluate.report import check_matplotlib, format_markdown, format_table, plot_scores, to_json
-    from gramvec_training.evaluate.report_page import make_evaluation_report
+    from gramvec_training.evaluation.backend import evaluate_models
+    from gramvec_training.evaluation.report import check_matplotlib, format_markdown, format_table, plot_scores, to_json
+    from gramvec_training.evaluation.report_page import make_evaluation_report
 
     if plot is not None:
         check_matplotlib()
@@ -312,7 +313,7 @@ def report(runs: tuple[Path, ...], out: Path | None, no_plot: bool, measure: Mea
     runs = tuple(dict.fromkeys(runs))
     if len(runs) > 1 and not (out or no_plot):
         raise click.UsageError("give --out, the file for the figure of several runs, or --no-plot")
-    from gramvec_training.evaluate.report import check_matplotlib, plot_run, plot_runs, read_record, summarize_run
+    from gramvec_training.evaluation.report import check_matplotlib, plot_run, plot_runs, read_record, summarize_run
 
     records = {str(run): read_record(run) for run in runs}
     if not no_plot:
@@ -357,8 +358,8 @@ def card(
         --misspellings data/dev/typos/wikipedia.tsv --beside models/paragram-phrase
     """
     import gramvec
-    from gramvec_training.evaluate.card import Candidates, assess, check_renewable, renew
-    from gramvec_training.evaluate.similarity import list_candidate_words, read_words
+    from gramvec_training.evaluation.card import Candidates, assess, check_renewable, renew
+    from gramvec_training.evaluation.similarity import list_candidate_words, read_words
 
     embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
     check_renewable(embedder)
@@ -381,15 +382,9 @@ def card(
 
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
     """Open a run folder's model, or a bundle's."""
-    import gramvec
-    from gramvec_training.evaluate.backend import remove_components_of_sets, serve_model
-    from gramvec_training.runs.run_dir import is_begun, load_run
-    from gramvec_training.runs.train import wrap_run
+    from gramvec_training.evaluation.backend import remove_components_of_sets
 
-    if is_begun(Path(name)):
-        model = wrap_run(load_run(Path(name)), device)
-    else:
-        model = serve_model(gramvec.load(name, device=device, space=space))  # type: ignore[arg-type]
+    model = open_model(name, device=device, space=space)
     return model if components is None else remove_components_of_sets(model, components, sides)
 
 
@@ -406,7 +401,7 @@ def _name_sets(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, Similarity
 
 
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
-    from gramvec_training.evaluate.similarity import find_sets
+    from gramvec_training.evaluation.similarity import find_sets
 
     found, notes = find_sets(paths)
     for note in notes:
@@ -415,7 +410,7 @@ def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
 
 
 def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int, seen: Sequence[Path] = ()) -> Typos:
-    from gramvec_training.evaluate.backend import Typos
+    from gramvec_training.evaluation.backend import Typos
     from gramvec_training.readers.vectors import read_misspellings
 
     learned = {

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from gramvec_training.cli.records import record_options
-from gramvec_training.cli.support import OVERWRITE, PATH, carry_out, describe_not_written, measure_seconds, one_sentence
-from gramvec_training.options import FileOptions, RunOptions, SifOptions
+from gramvec_training.cli.support import (
+    OVERWRITE,
+    PATH,
+    describe_not_written,
+    measure_seconds,
+    one_sentence,
+    run_and_report,
+)
+from gramvec_training.options import LabelOptions, PairOptions, RunOptions, SifOptions, WeightOptions
 
 if TYPE_CHECKING:
     from gramvec_training.config import Config
@@ -28,7 +35,9 @@ class FileRun(NamedTuple):
     read: RowsRead
 
 
-def plan_file_run(options: FileOptions, run: RunOptions, *, out: Path | None, bundle: Path | None) -> FileRun:
+def plan_file_run(
+    own: Path, options: PairOptions | LabelOptions, run: RunOptions, *, out: Path | None, bundle: Path | None
+) -> FileRun:
     """Read the file and return its run; a folder with what a pipe gave is cleared already.
 
     Raises:
@@ -38,15 +47,14 @@ def plan_file_run(options: FileOptions, run: RunOptions, *, out: Path | None, bu
     """
     from gramvec_training.readers.lines import is_piped
 
-    own = options.file
-    assert own is not None
     piped = is_piped(own)
     if piped and run.resume:
-        raise click.UsageError("a pipe is read once; give only --out RUN --resume: its data is in the run's folder")
+        raise click.UsageError(
+            "a pipe is read once; gramvec-train fit --out RUN --resume goes on: its data is in there"
+        )
     name_from = bundle or (Path("mine") if piped else own)
     if piped:
         own, out = _spool(own, name_from, options.start, out, overwrite=run.overwrite)
-        options = options.model_copy(update={"labeled" if options.has_labels else "pairs": own})
         run = run.model_copy(update={"overwrite": False})
     read = _read(own, options)
     from gramvec_training.runs.adhoc_config import make_file_config
@@ -78,7 +86,7 @@ def _spool(pipe: Path, name_from: Path, start: str | None, out: Path | None, *, 
     return folder / INPUT, folder
 
 
-def _read(source: Path, options: FileOptions) -> RowsRead:
+def _read(source: Path, options: PairOptions | LabelOptions) -> RowsRead:
     """Return the rows of the file, where the bundle of a warm start is there; on a terminal, report what was found."""
     from gramvec.bundle.resolve import find_bundle
     from gramvec_training.readers.labels import read_label_texts
@@ -88,7 +96,7 @@ def _read(source: Path, options: FileOptions) -> RowsRead:
     if options.start is not None:
         find_bundle(options.start)
     rows: list[Any]
-    if options.has_labels:
+    if isinstance(options, LabelOptions):
         rows, bad = read_label_texts(source, on_bad=options.bad_rows, given=options.table_format)
     else:
         rows, bad = read_paraphrases(source, layout=options.layout, on_bad=options.bad_rows, given=options.table_format)
@@ -98,46 +106,19 @@ def _read(source: Path, options: FileOptions) -> RowsRead:
     return RowsRead(rows, bad)
 
 
-def learns_weights(options: FileOptions) -> bool:
-    """Return whether n-gram weights are learned: as `learn` demands, or where there is a start and the file has labels.
-
-    Raises:
-        InputError: The file is missing or no text.
-    """
-    from gramvec_training.readers.lines import is_piped
-    from gramvec_training.readers.pairs import holds_labels
-
-    pairs = options.pairs
-    if pairs is None:
-        if options.learn is not None:
-            raise click.UsageError("--learn goes with --pairs")
-        return False
-    if options.learn is not None:
-        return options.learn == "weights"
-    may_have_labels = options.start is not None and options.layout in (None, "pairs")
-    return may_have_labels and not is_piped(pairs) and holds_labels(pairs, options.table_format)
-
-
-def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str], *, anyway: bool) -> None:
+def learn_weights(pairs: Path, options: WeightOptions, bundle: Path, *, anyway: bool) -> None:
     """Learn the weights, print the report, and write the bundle where it is better.
 
     Raises:
-        UsageError: An option does not go with it.
-        InputError: It is not better, and not `anyway`.
+        InputError: It is not better, and not `anyway`; or the file cannot be used.
     """
     from gramvec.errors import InputError
-    from gramvec_training.evaluate.matching import show_pair_report
-    from gramvec_training.evaluate.verdict import describe_verdict
+    from gramvec_training.evaluation.matching import show_pair_report
+    from gramvec_training.evaluation.verdict import describe_verdict
     from gramvec_training.readers.lines import is_piped, spool
     from gramvec_training.runs.ngram_weights import learn_ngram_weights
     from gramvec_training.runs.run_dir import INPUT
 
-    pairs, start = options.pairs, options.start
-    assert pairs is not None
-    if start is None or bundle is None:
-        raise click.UsageError("labels weigh the n-grams of a model: give --from BUNDLE and --export FOLDER")
-    if refused:
-        raise click.UsageError(f"{refused[0]}: does not go with labels; leave it out, or give --learn rows")
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         file = pairs
         if is_piped(pairs):
@@ -145,7 +126,7 @@ def learn_weights(options: FileOptions, bundle: Path | None, refused: list[str],
             spool(pairs, file)
         manifest, report = learn_ngram_weights(
             file,
-            start,
+            options.start,
             bundle,
             on_bad=options.bad_rows,
             given_format=options.table_format,
@@ -188,4 +169,4 @@ def sif(options: SifOptions, out: Path, overwrite: bool) -> None:
     sources = ["--vectors", show_path(options.vectors), "--freq", show_path(options.freq)]
     sources += [word for path in options.texts for word in ("--texts", show_path(path))]
     run = RunOptions(device="cpu", overwrite=overwrite)
-    carry_out(out, make_sif_config(options, name="sif"), Path(), format_command("sif", *sources), options=run)
+    run_and_report(out, make_sif_config(options, name="sif"), Path(), format_command("sif", *sources), options=run)

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from gramvec.jobs.common.bars import TerminalWatch
-from gramvec_training.cli.support import DATA, NO_DATA, PATH, may_replace, one_sentence
+from gramvec_training.api import may_replace
+from gramvec_training.cli.support import DATA, NO_DATA, PATH, one_sentence
 from gramvec_training.options import TEACHER_CACHE
 
 
@@ -34,7 +35,7 @@ def languages(config: Path, out: Path, data: Path | None, cache: Path, threads: 
     if data is None:
         raise click.UsageError(NO_DATA)
     may_replace(out)
-    from gramvec_training.fit.trainer import choose_device
+    from gramvec_training.fitting.trainer import choose_device
     from gramvec_training.runs.adhoc_config import format_command, show_path
     from gramvec_training.runs.languages import build_table, export_languages, load_languages
     from gramvec_training.teachers import open_teacher

@@ -8,13 +8,16 @@ import os
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
 from gramvec.errors import GramvecError, InputError
+from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import why_not_written
+from gramvec_training.api import begin
 from gramvec_training.cli.records import PATH as PATH
 from gramvec_training.cli.records import field_option
 from gramvec_training.options import RunOptions
@@ -114,24 +117,6 @@ def describe_not_written(bundle: Path, instead: str) -> str:
     return f"{bundle}: not written, because the new model is no better for sure; {instead}, or give --anyway"
 
 
-def may_replace(bundle: Path, start: str | None = None, *, overwrite: bool = True) -> None:
-    """Raise InputError where a bundle cannot be written to the folder without a loss.
-
-    A new or an empty folder will do, and with `overwrite` one with a bundle, but not the bundle `start` that training
-    continues from.
-    """
-    from gramvec.bundle.resolve import MANIFEST, find_bundle
-
-    if bundle.exists() and not bundle.is_dir():
-        raise InputError(f"{bundle}: not a folder but a file; name a folder for the bundle")
-    if bundle.is_dir() and not (bundle / MANIFEST).is_file() and any(bundle.iterdir()):
-        raise InputError(f"{bundle}: holds other files than a bundle, which would be lost; name another folder")
-    if start is not None and find_bundle(start).resolve() == bundle.resolve():
-        raise InputError(f"{bundle}: the bundle that training starts from; name another folder for the new one")
-    if (bundle / MANIFEST).is_file() and not overwrite:
-        raise InputError(f"{bundle}: holds a model already; give --overwrite to replace it, or name another folder")
-
-
 def write_bundle(
     run: Path, out: Path, *, precision: str | None = None, name: str | None = None, config: Path | None = None
 ) -> None:
@@ -154,7 +139,7 @@ def write_bundle(
     )
 
 
-def carry_out(
+def run_and_report(
     folder: Path,
     wanted: Config | None,
     data: Path | None,
@@ -176,14 +161,7 @@ def carry_out(
 
     if options.resume and options.overwrite and bundle is None:
         raise click.UsageError("give --resume or --overwrite, not both")
-    if options.resume:
-        begun = run_dir.read_begun(folder)
-        if wanted is not None and wanted != begun.config:
-            raise GramvecError(f"{folder}: the run has another config; leave the CONFIG out to continue it")
-    else:
-        assert wanted is not None
-        run_dir.make_way(folder, overwrite=options.overwrite)
-        begun = run_dir.begin_run(folder, wanted, data or Path(), command=command, read=read)
+    begun = begin(folder, wanted, data or Path(), command=command, options=options, read=read)
     if run_dir.is_finished(folder):
         click.echo(f"{folder}: the run is finished already", err=True)
     else:
@@ -194,31 +172,26 @@ def carry_out(
         words += ["--anyway"] if bundle is not None and anyway else []
         _report(run(begun, folder, options, again=f"with: {shlex.join(words)}"), folder)
     if bundle is not None:
-        if not anyway and not _is_better(run_dir.load_run(folder).record):
+        if not anyway and not run_dir.is_better(run_dir.load_run(folder).record):
             raise InputError(describe_not_written(bundle, "keep the model that it started from"))
         write_bundle(folder, bundle)
 
 
-def _is_better(record: dict[str, Any]) -> bool:
-    """Return False where a record has a verdict that the new model is no better for sure."""
-    found = record.get("labels") or record.get("held_out") or {}
-    return bool(found.get("verdict", {"better": True})["better"])
-
-
 def run(begun: StartedRun, folder: Path, options: RunOptions, *, again: str) -> dict[str, Any]:
     """Carry out a run and return its record; when stopped, print how to continue, which `again` completes."""
-    from gramvec_training.fit.loop import TrainingInterrupted
-    from gramvec_training.runs.train import carry_out
+    from gramvec_training.fitting.loop import TrainingInterrupted
+    from gramvec_training.runs.train import train
 
     try:
-        return carry_out(begun, folder, options)
+        with closing(TerminalWatch()) as watch:
+            return train(begun, folder, options, watch=watch)
     except TrainingInterrupted as stop:
         click.echo(f"{stop}; continue {again}", err=True)
         raise SystemExit(128 + stop.signal_number) from None
 
 
 def _report(record: dict[str, Any], folder: Path) -> None:
-    from gramvec_training.evaluate.report import format_table
+    from gramvec_training.evaluation.report import format_table
 
     if record["scores"]["tasks"]:
         click.echo(format_table({record["name"]: record["scores"]}))
@@ -230,9 +203,9 @@ def _report(record: dict[str, Any], folder: Path) -> None:
 
 def report_held_out(record: dict[str, Any]) -> None:
     """Print the tables of a record's held-out texts and pairs, with a note where the model has become worse."""
-    from gramvec_training.evaluate.classification import show_label_report
-    from gramvec_training.evaluate.tasks import show_retrieval
-    from gramvec_training.evaluate.verdict import describe_verdict
+    from gramvec_training.evaluation.classification import show_label_report
+    from gramvec_training.evaluation.tasks import show_retrieval
+    from gramvec_training.evaluation.verdict import describe_verdict
 
     if (labels := record.get("labels")) is not None:
         click.echo(show_label_report(labels))

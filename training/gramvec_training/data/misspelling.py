@@ -1,6 +1,6 @@
 """Misspelled copies of training texts and words, and words of similar spelling.
 
-The robustness scores (evaluate/similarity.py) use another generator, so that no model is trained on its test.
+The robustness scores (evaluation/similarity.py) use another generator, so that no model is trained on its test.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError
 from gramvec.features.numpy_reference import Characters, characters, ngram_keys, word_spans
 from gramvec.features.spec import FeatureSpec
-from gramvec.jobs.common.bars import progress_bar
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
 from gramvec.text.inputs import code_points
@@ -68,10 +68,12 @@ def find_frequent_characters(texts: Sequence[str], spec: FeatureSpec) -> Vocabul
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
-def count_ngrams(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> dict[str, int]:
+def count_ngrams(
+    texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, *, progress: Progress = NO_PROGRESS
+) -> dict[str, int]:
     """Count the n-grams of the spec's orders over the alphabet's characters."""
     keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    for chars in _read_chunks(texts, spec, alphabet, "counting n-grams"):
+    for chars in _read_chunks(texts, spec, alphabet, "counting n-grams", progress):
         found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
         new_keys, new_counts = np.unique(found[valid], return_counts=True)
         keys, counts = _merge(keys, counts, new_keys, new_counts)
@@ -94,24 +96,28 @@ def _merge(
     return merged, total
 
 
-def count_known_words(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary) -> Counter[str]:
+def count_known_words(
+    texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, *, progress: Progress = NO_PROGRESS
+) -> Counter[str]:
     """Count the words made of the alphabet's characters."""
     counts: Counter[str] = Counter()
     outside = 0x10FFFF  # a code point that Unicode promises never to assign stands for id 0
     letters = np.append(outside, alphabet.alphabet).astype(np.uint32)
-    for chars in _read_chunks(texts, spec, alphabet, "counting words"):
+    for chars in _read_chunks(texts, spec, alphabet, "counting words", progress):
         text = letters[chars.codes & ID_MASK].tobytes().decode("utf-32-le")
         spans = word_spans(chars)
         counts.update(text[a:b] for a, b in zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     return Counter({word: count for word, count in counts.items() if chr(outside) not in word})
 
 
-def _read_chunks(texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str) -> Iterator[Characters]:
-    with progress_bar(title, len(texts), " texts") as bar:
-        for start in range(0, len(texts), CHUNK_TEXTS):
-            chunk = texts[start : start + CHUNK_TEXTS]
-            yield characters(code_points(chunk, spec.read), alphabet.table)
-            bar.update(len(chunk))
+def _read_chunks(
+    texts: Sequence[str], spec: FeatureSpec, alphabet: Vocabulary, title: str, progress: Progress
+) -> Iterator[Characters]:
+    progress.start(title, len(texts), "texts")
+    for start in range(0, len(texts), CHUNK_TEXTS):
+        chunk = texts[start : start + CHUNK_TEXTS]
+        yield characters(code_points(chunk, spec.read), alphabet.table)
+        progress.advance(len(chunk))
 
 
 def keep_most_frequent(counts: dict[str, int], min_count: int, most: int | None) -> list[tuple[str, int]]:
@@ -130,6 +136,7 @@ def build_vocabulary(
     max_ngrams_each: int | None = None,
     max_words: int | None = None,
     words: Iterable[str] | None = None,
+    progress: Progress = NO_PROGRESS,
 ) -> Vocabulary:
     """Build the vocabulary of n-grams and words that occur `min_count` times, rows by descending count.
 
@@ -144,7 +151,7 @@ def build_vocabulary(
     Raises:
         InputError: Nothing is left to keep.
     """
-    entries = _count_entries(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words)
+    entries = _count_entries(texts, spec, min_count, max_ngrams, max_ngrams_each, max_words, words, progress=progress)
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
@@ -156,6 +163,8 @@ def _count_entries(
     max_ngrams_each: int | None = None,
     max_words: int | None = None,
     words: Iterable[str] | None = None,
+    *,
+    progress: Progress = NO_PROGRESS,
 ) -> list[Entry]:
     """Return the entries of `build_vocabulary`, by row."""
     kept = list(texts)
@@ -165,12 +174,12 @@ def _count_entries(
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
     if spec.orders:
-        counts = count_ngrams(kept, spec, alphabet)
+        counts = count_ngrams(kept, spec, alphabet, progress=progress)
         if max_ngrams_each is not None:
             counts = _keep_most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
         entries += [Entry("ngram", text, n) for text, n in keep_most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        found: dict[str, int] = count_known_words(kept, spec, alphabet)
+        found: dict[str, int] = count_known_words(kept, spec, alphabet, progress=progress)
         if given is not None:
             whole = set(given)
             found, min_count = (
@@ -184,7 +193,9 @@ def _count_entries(
     return entries
 
 
-def build_limited_vocabulary(config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path) -> Vocabulary:
+def build_limited_vocabulary(
+    config: Config, texts: Iterable[str], spec: FeatureSpec, data: Path, *, progress: Progress = NO_PROGRESS
+) -> Vocabulary:
     """Build the vocabulary of these texts within the config's limits; `data` is the folder of its word vectors."""
     limits = config.vocabulary
     words = None
@@ -200,17 +211,24 @@ def build_limited_vocabulary(config: Config, texts: Iterable[str], spec: Feature
         max_ngrams_each=limits.max_ngrams_each,
         max_words=limits.max_words,
         words=words,
+        progress=progress,
     )
 
 
 def extend_vocabulary(
-    start: Start, known: Vocabulary, texts: Iterable[str], spec: FeatureSpec, *, renew: bool = False
+    start: Start,
+    known: Vocabulary,
+    texts: Iterable[str],
+    spec: FeatureSpec,
+    *,
+    renew: bool = False,
+    progress: Progress = NO_PROGRESS,
 ) -> Vocabulary:
     """Return the bundle's rows in their order, then new rows for `texts`; a row of unknown words stays last.
 
     Where nothing is new it is `known` itself, unless `renew` asks for the characters of this Unicode version.
     """
-    added = _add_entries(start, known, _count_entries(texts, spec), spec)
+    added = _add_entries(start, known, _count_entries(texts, spec, progress=progress), spec)
     if not added and not renew:
         return known
     old = known.entries()

@@ -5,7 +5,6 @@ A group holds the wordings of one meaning; a pair is a group of two.
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,7 +139,6 @@ _READERS = {"pairs": read_pairs, "groups": read_groups, "ppdb": read_ppdb}
 
 
 # Rows by which a file is found to hold labels.
-_LOOKED_AT = 1_000
 
 
 class LabeledPairs(NamedTuple):
@@ -150,19 +148,6 @@ class LabeledPairs(NamedTuple):
     right: list[str]
     labels: npt.NDArray[np.float64]
     binary: bool
-
-
-def holds_labels(path: Path, given: TableFormat | None = None) -> bool:
-    """Return whether the first thousand rows have a column with at least two different labels.
-
-    Raises:
-        InputError: The file is missing or no text.
-    """
-    bad = SkippedRows(path, "skip", PAIRS_REMEDY, given)
-    chosen, rows = choose_columns(table_rows(bad), bad, LEFT, RIGHT, labels=True)
-    if chosen.score is None:
-        return False
-    return len({row.values[chosen.score] for row in islice(rows, _LOOKED_AT) if len(row.values) > chosen.score}) > 1
 
 
 def read_labeled_pairs(
@@ -198,7 +183,7 @@ def read_labeled_pairs(
 def _label(value: str, where: str, *, binary: bool) -> float:
     number = float(value) if is_number(value) else float("nan")
     if binary and number not in (0, 1):
-        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; fix it, or give --learn rows")
+        raise InputError(f"{where}: the label is {value[:40]!r}, and others are 0 or 1; fix it, or call fit-pairs")
     if not np.isfinite(number):
-        raise InputError(f"{where}: the label is {value[:40]!r}, which is not a number; fix it, or give --learn rows")
+        raise InputError(f"{where}: the label is {value[:40]!r}, which is not a number; fix it, or call fit-pairs")
     return number

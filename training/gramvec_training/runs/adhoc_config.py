@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gramvec.errors import InputError
 from gramvec_training.config import Config, Start, parse_config
-from gramvec_training.options import FileOptions, SifOptions, TextOptions
+from gramvec_training.options import LabelOptions, PairOptions, SifOptions, TextOptions
 from gramvec_training.readers.vectors import find_vectors
 from gramvec_training.runs.warm_start import open_start
 
@@ -23,7 +23,7 @@ _L2_FROM = 1e-6  # the weight of PARAGRAM-PHRASE, which continues from word vect
 _EPOCHS_LABELED, _RATE_LABELED, _L2_LABELED = 8, 1e-3, 1e-3
 
 
-def make_file_config(file: Path, options: FileOptions, *, name_from: Path) -> Config:
+def make_file_config(file: Path, options: PairOptions | LabelOptions, *, name_from: Path) -> Config:
     """Return a config for one file of paraphrases or labeled texts, named after `name_from`.
 
     charagram-phrase with the paper's settings, or, with options.start, the bundle of that name or folder trained
@@ -37,7 +37,7 @@ def make_file_config(file: Path, options: FileOptions, *, name_from: Path) -> Co
     data = [
         {
             "path": file.resolve(),
-            "layout": options.layout,
+            "layout": options.layout if isinstance(options, PairOptions) else None,
             "format": options.table_format,
             "labeled": labeled,
             "bad_rows": options.bad_rows,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,20 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec_training.config import Spelling
 from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.export.adapt import kind_of
-from gramvec_training.fit.loop import History
-from gramvec_training.fit.trainer import choose_device
+from gramvec_training.fitting.loop import History
+from gramvec_training.fitting.trainer import choose_device
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.distillation import SpellingWords, TaughtTexts, build_distillation
-from gramvec_training.options import RunOptions
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, spec_of
 from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, make_origin_record
 from gramvec_training.teachers import find_principal_projection, open_teacher
 
@@ -36,11 +34,11 @@ PROJECTION_TEXTS = 200_000  # the axes are steady to the third digit from a tent
 class DistillationPlan(Plan):
     """A run over texts and their teacher vectors; the texts and their misspelled copies are featurized once."""
 
-    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
-        config, data = begun.config, begun.data
-        settings = config.distillation
-        assert settings is not None
-        self.config, self.data, self.settings = config, data, settings
+    def prepare(self, watch: JobWatch = NO_WATCH) -> None:
+        """See `Plan.prepare`."""
+        config, data, options = self.config, self.data, self.options
+        assert config.distillation is not None
+        self.settings = settings = config.distillation
         texts, self._counts = collect_texts(
             config.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts
         )
@@ -48,8 +46,7 @@ class DistillationPlan(Plan):
         self._teacher = open_teacher(
             settings.teacher, options.cache, device=choose_device(options.device), threads=options.threads
         )
-        with closing(TerminalWatch()) as watch:
-            self._vectors = self._teacher.vectors(texts, progress=watch)
+        self._vectors = self._teacher.vectors(texts, progress=watch)
         if self._vectors.shape[1] < config.model.dimension:
             raise InputError(
                 f"the teacher has {self._vectors.shape[1]} dimensions; a student has at most as many, not "
@@ -62,7 +59,7 @@ class DistillationPlan(Plan):
             whitening=settings.whitening,
         )
         spec = spec_of(config)
-        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
 
         known = read_misspellings([data / path for path in settings.misspellings])
@@ -75,8 +72,7 @@ class DistillationPlan(Plan):
             alike = find_spelt_alike(words, settings.spelling.near)
             self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
             every += [*words, *make_copies(words, settings.spelling.copies, rng, known=known)]
-        with closing(TerminalWatch()) as watch:
-            self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=watch)
         self._rows = np.concatenate([np.arange(len(texts)), copied])
         self._sizes = len(texts), len(copies)
         self.texts = texts[:PARITY_TEXTS]

@@ -21,8 +21,8 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.languages import Lists, choose_ngrams, list_words, read_concepts, spell_ngrams
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.export.bundle import export_bundle
-from gramvec_training.fit.ridge import solve_ridge
-from gramvec_training.fit.sif import weigh_words
+from gramvec_training.fitting.ridge import solve_ridge
+from gramvec_training.fitting.sif import weigh_words
 from gramvec_training.sections import BagSettings, Strict
 from gramvec_training.shared import Bools, Floats
 from gramvec_training.teachers import Teacher, find_principal_projection

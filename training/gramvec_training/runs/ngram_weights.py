@@ -14,8 +14,8 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import COLUMNS, ORDERS, LexicalSketch
 from gramvec.lexical.weights import WEIGHT_BITS, NgramWeights
-from gramvec_training.evaluate.matching import judge_pairs, score_pairs
-from gramvec_training.evaluate.verdict import group_rows
+from gramvec_training.evaluation.matching import judge_pairs, score_pairs
+from gramvec_training.evaluation.verdict import group_rows
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
 from gramvec_training.readers.lines import shorten_path
@@ -106,7 +106,7 @@ def _check(pairs: LabeledPairs, source: Path) -> None:
     if pairs.binary and min(matching, len(pairs.labels) - matching) < MIN_PAIRS:
         raise InputError(
             f"{shorten_path(source)}: {matching} pairs have the label 1 and {len(pairs.labels) - matching} have 0; "
-            f"give at least {MIN_PAIRS} of either, or --learn rows, which takes those with 1"
+            f"give at least {MIN_PAIRS} of either, or call gramvec-train fit-pairs, which takes those with 1"
         )
     if not pairs.binary and (len(pairs.labels) < MIN_PAIRS or pairs.labels.std() == 0):
         raise InputError(

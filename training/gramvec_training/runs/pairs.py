@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import torch
 
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
-from gramvec.jobs.common.bars import TerminalWatch
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec_training.data.corpus import Corpus
 from gramvec_training.data.sampling import (
     HeldOut,
@@ -32,18 +30,17 @@ from gramvec_training.data.sampling import (
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode, make_unit_encode
-from gramvec_training.evaluate.classification import (
+from gramvec_training.evaluation.classification import (
     measure_label_accuracies,
     measure_label_cosines,
     measure_label_hits,
     score_labels,
 )
-from gramvec_training.evaluate.tasks import list_reciprocal_ranks, measure_retrieval
-from gramvec_training.evaluate.verdict import count_values, judge, mean_of
-from gramvec_training.fit.loop import History, Selection
+from gramvec_training.evaluation.tasks import list_reciprocal_ranks, measure_retrieval
+from gramvec_training.evaluation.verdict import count_values, judge, mean_of
+from gramvec_training.fitting.loop import History, Selection
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.pairs import build_objective
-from gramvec_training.options import RunOptions
 from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import Group, read_paraphrases
@@ -59,11 +56,11 @@ _log = logging.getLogger(__name__)
 class PairPlan(Plan):
     """A run over paraphrases: the vocabulary is of their distinct texts, which are featurized once."""
 
-    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
-        config, data = begun.config, begun.data
-        training = config.training
-        assert training is not None
-        self.config, self.data, self.training = config, data, training
+    def prepare(self, watch: JobWatch = NO_WATCH) -> None:
+        """See `Plan.prepare`."""
+        config, data, begun = self.config, self.data, self.begun
+        assert config.training is not None
+        self.training = training = config.training
         self.started = begin_from(config)
         read = [_draw(begun, data_set, training.seed, index) for index, data_set in enumerate(config.data)]
         self._drawn = [(groups, bad) for groups, bad, _ in read]
@@ -76,10 +73,9 @@ class PairPlan(Plan):
 
         texts = list(numbers)
         spec = spec_of(config)
-        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        with closing(TerminalWatch()) as watch:
-            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
         counts = self._corpus.counts
         self._sources = [
             _make_source(data_set, groups, numbers, counts)
@@ -189,11 +185,11 @@ class LabelPlan(Plan):
     Raises InputError where no two texts can be paired, or no text has another label.
     """
 
-    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
-        config, (data_set,) = begun.config, begun.config.data
-        training = config.training
-        assert training is not None
-        self.config, self.data, self.training = config, begun.data, training
+    def prepare(self, watch: JobWatch = NO_WATCH) -> None:
+        """See `Plan.prepare`."""
+        config, begun, (data_set,) = self.config, self.begun, self.config.data
+        assert config.training is not None
+        self.training = training = config.training
         self.started = begin_from(config)
         rows, self._bad = begun.take_rows() or read_label_texts(
             begun.data / data_set.path, on_bad=data_set.bad_rows, given=data_set.format
@@ -203,10 +199,9 @@ class LabelPlan(Plan):
             _log.warning(line)
         texts, spec = split.train.texts, spec_of(config)
         self._labels = len(split.names)
-        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, begun.data)
+        self.vocabulary = begin_vocabulary(config, self.started, texts, spec, begun.data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        with closing(TerminalWatch()) as watch:
-            self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
         self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
         self._source = _make_label_groups(data_set, split.train, self._labels, self._corpus)

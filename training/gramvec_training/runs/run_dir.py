@@ -30,7 +30,7 @@ from gramvec_training.data.vocabulary import RepeatedParts
 from gramvec_training.encoders.base import Arrays, Encoder
 from gramvec_training.encoders.build import make_encode, restore_encoder
 from gramvec_training.encoders.graphs import graph_encoder
-from gramvec_training.evaluate.card import write_card
+from gramvec_training.evaluation.card import write_card
 from gramvec_training.export.adapt import make_whitening, scale_rows
 from gramvec_training.export.bundle import NO_MEMO, can_have_memo, choose_chunks, export_bundle
 from gramvec_training.readers.lines import RowsRead, SkippedRows
@@ -139,6 +139,12 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
         )
     for name in (_RECORD, CHECKPOINT, _WEIGHTS, _VOCABULARY, _TEXTS, _REPEATED, _CONFIG, INPUT):
         (folder / name).unlink(missing_ok=True)
+
+
+def is_better(record: dict[str, Any]) -> bool:
+    """Return False where a record has a verdict that the new model is no better for sure."""
+    found = record.get("labels") or record.get("held_out") or {}
+    return bool(found.get("verdict", {"better": True})["better"])
 
 
 def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: RepeatedParts) -> None:

@@ -13,6 +13,7 @@ import torch
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Sif
 from gramvec_training.data.corpus import collect_texts, read_source_texts
@@ -20,12 +21,11 @@ from gramvec_training.data.vocabulary import RepeatedParts, count_documents
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode
-from gramvec_training.fit.loop import History
-from gramvec_training.fit.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
-from gramvec_training.options import RunOptions
+from gramvec_training.fitting.loop import History
+from gramvec_training.fitting.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.readers.vectors import find_vectors, read_frequencies, read_vectors
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, is_begun, load_run, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, is_begun, load_run, spec_of
 from gramvec_training.runs.warm_start import UNKNOWN_WORD
 from gramvec_training.sections import BagSettings
 from gramvec_training.shared import Floats
@@ -34,14 +34,14 @@ from gramvec_training.shared import Floats
 class SifPlan(Plan):
     """A run that weighs the words' vectors and computes the common components from the texts; nothing is learned."""
 
-    def __init__(self, begun: StartedRun, folder: Path, options: RunOptions) -> None:
+    def prepare(self, watch: JobWatch = NO_WATCH) -> None:
+        """See `Plan.prepare`."""
         start = time.monotonic()
-        config, data = begun.config, begun.data
+        config, data, folder = self.config, self.data, self.folder
         sif, settings = config.sif, config.composition
         assert sif is not None
         if not isinstance(settings, BagSettings):
             raise InputError(f"SIF weighs a bag of words; leave out [encoder] {settings.kind}")
-        self.config = config
         source = find_vectors(sif.vectors, data) if sif.vectors is not None else folder.resolve().parent / str(sif.run)
         words, vectors, self._origin = read_word_vectors(source)
         frequencies = read_frequencies(data / sif.frequencies)

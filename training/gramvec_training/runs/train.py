@@ -11,13 +11,14 @@ import numpy as np
 import orjson
 
 from gramvec.features.featurizer import Featurizer
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec_training.config import Config
 from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import make_encode, make_similarity, zero_unknown
-from gramvec_training.evaluate.backend import ScoredModel
-from gramvec_training.evaluate.similarity import SimilaritySet, find_sets, round_scores, score_sets
-from gramvec_training.fit.loop import History, Log, Selection, fit
-from gramvec_training.fit.trainer import Trainer, choose_device, settle
+from gramvec_training.evaluation.backend import ScoredModel
+from gramvec_training.evaluation.similarity import SimilaritySet, find_sets, round_scores, score_sets
+from gramvec_training.fitting.loop import History, Log, Selection, fit
+from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.options import RunOptions
 from gramvec_training.runs.distill import DistillationPlan
 from gramvec_training.runs.pairs import LabelPlan, PairPlan
@@ -34,7 +35,7 @@ from gramvec_training.runs.sif import SifPlan
 from gramvec_training.sections import Dev, Select
 
 
-def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str, Any]:
+def train(begun: StartedRun, folder: Path, options: RunOptions, *, watch: JobWatch = NO_WATCH) -> dict[str, Any]:
     """Train the model of a started run into its folder; return the record with the development scores.
 
     Raises TrainingInterrupted after SIGINT or SIGTERM, with a checkpoint written; InputError, BundleError and
@@ -47,6 +48,7 @@ def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str,
     chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
 
     plan = _plan_of(config)(begun, folder, options)
+    plan.prepare(watch)
     save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
     encoder = plan.make_encoder().to(device)
     objective = plan.make_objective(encoder, device)
@@ -62,6 +64,7 @@ def carry_out(begun: StartedRun, folder: Path, options: RunOptions) -> dict[str,
             save_every=options.save_every,
             log=_make_log(config.dev, dev, plan.featurizer),
             selection=selection,
+            progress=watch,
         )
     record = {
         "name": config.model.name,

@@ -15,6 +15,7 @@ from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.bundle.manifest import StoredWeights
 from gramvec.errors import InputError
 from gramvec.features.spec import FeatureSpec
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.vocabulary import Vocabulary
 from gramvec_training.config import Config, Start
 from gramvec_training.data.vocabulary import build_limited_vocabulary, extend_vocabulary
@@ -159,13 +160,18 @@ UNKNOWN_WORD = "UUUNKKK"  # what the files of PARAGRAM vectors call the row of u
 
 
 def begin_vocabulary(
-    config: Config, started: StartTable | None, texts: Sequence[str], spec: FeatureSpec, data: Path
+    config: Config,
+    started: StartTable | None,
+    texts: Sequence[str],
+    spec: FeatureSpec,
+    data: Path,
+    progress: Progress = NO_PROGRESS,
 ) -> Vocabulary:
     """Return the vocabulary of the texts, or the bundle's vocabulary extended by them."""
     if config.start is None or started is None:
-        return build_limited_vocabulary(config, texts, spec, data)
+        return build_limited_vocabulary(config, texts, spec, data, progress=progress)
     renew = started.bundle.spec.unicode != spec.unicode
-    return extend_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew)
+    return extend_vocabulary(config.start, started.bundle.vocabulary, texts, spec, renew=renew, progress=progress)
 
 
 def begin_encoder(config: Config, started: StartTable | None, seed: int, vocabulary: Vocabulary, data: Path) -> Encoder:

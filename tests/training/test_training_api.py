@@ -1,0 +1,76 @@
+"""gramvec_training.fit, distill and evaluate: what the commands do, from a Python program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gramvec
+import gramvec_training
+from errors_support import refused
+from gramvec.errors import InputError
+from gramvec_training import LabelOptions, PairOptions, RunOptions, TextOptions, WeightOptions
+from training_support import call
+
+PAIRS = "".join(f"the {n} red car\tthat car, {n} and red\n" for n in range(40))
+CONFIG = """[model]
+name = "tiny"
+kind = "charagram-phrase"
+dimension = 8
+[training]
+batch = 8
+steps = 5
+[[data]]
+path = "my.tsv"
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.tsv").write_text(PAIRS)
+    (tmp_path / "tiny.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def test_a_config_trains_the_model_of_the_command(here: Path) -> None:
+    made = gramvec_training.fit("tiny.toml", "of-python", data=here, out="run")
+    assert made == Path("of-python")
+    assert call("fit", "tiny.toml", "--data", ".", "--out", "other", "--export", "of-command").exit_code == 0
+    assert (made / "model.onnx.data").read_bytes() == Path("of-command/model.onnx.data").read_bytes()
+    with refused(InputError, "of-python", "holds a model already"):
+        gramvec_training.fit("tiny.toml", made, out="run")
+    again = gramvec_training.fit("tiny.toml", made, data=here, out="run", run=RunOptions(overwrite=True))
+    assert gramvec.load(again, device="cpu").embed(["red car"]).shape == (1, 8)
+
+
+def test_the_options_say_what_is_learned_from_a_file(here: Path) -> None:
+    start = str(gramvec_training.fit("tiny.toml", "small", out="first"))
+    pairs = gramvec_training.fit("my.tsv", "pairs", options=PairOptions(start=start, epochs=1), anyway=True)
+    (here / "labels.tsv").write_text("".join(f"{'red' if n % 2 else 'blue'}\ttext {n} of it\n" for n in range(40)))
+    labels = gramvec_training.fit("labels.tsv", "labels", options=LabelOptions(epochs=1))
+    (here / "both.tsv").write_text("".join(f"car {n}\tthe car {n % 7}\t{n % 2}\n" for n in range(40)))
+    weights = gramvec_training.fit("both.tsv", "weights", options=WeightOptions(start=start), anyway=True)
+    for made, name in ((pairs, "pairs"), (labels, "labels"), (weights, "weights")):
+        assert gramvec.load(made, device="cpu").manifest.name == name
+    with refused(InputError, "anyway=True"):
+        gramvec_training.fit("both.tsv", "none", options=WeightOptions(start=start))
+
+
+def test_a_student_and_scores(here: Path) -> None:
+    teacher = str(gramvec_training.fit("tiny.toml", here / "teacher", out="first"))
+    (here / "texts.txt").write_text(PAIRS.replace("\t", "\n"))
+    made = gramvec_training.distill(
+        TextOptions(texts=(Path("texts.txt"),), teacher=teacher, dimension=4, epochs=1), "student", out="run"
+    )
+    (here / "sets").mkdir()
+    (here / "sets/a.tsv").write_text("5\tred car\tred car\n0\tred car\tthat\n3\tred\tred car\n")
+    scores = gramvec_training.evaluate([made, "run"], ["sets"], device="cpu")
+    assert list(scores) == ["student", "run"]
+    (task,) = scores["student"]["tasks"].values()
+    assert set(task["mean"]) >= {"pearson", "spearman"}
+    with refused(InputError, "texts and teacher"):
+        gramvec_training.distill(TextOptions(teacher=teacher), "none")
+    with refused(InputError, "no [distillation]"):
+        gramvec_training.distill("tiny.toml", "none")
