@@ -30,7 +30,7 @@ from gramvec.jobs.tables.batches import MISSING, list_names, value_at
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.text.frames import is_missing, rows_of, to_plain
-from gramvec.text.inputs import iterate_texts, not_a_text
+from gramvec.text.inputs import is_whole, iterate_texts, not_a_text
 from gramvec.threads import ProcessLock, count_cores
 
 MAX_HITS = 10_000
@@ -258,7 +258,7 @@ def find_model(path: Path, manifest: IndexManifest) -> str:
 
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+    if not is_whole(k) or not 1 <= k <= MAX_HITS:
         raise InputError(f"k: must be a whole number from 1 to {MAX_HITS:,}, got {k!r}", field="k")
 
 
