@@ -15,9 +15,11 @@ from gramvec.jobs.common.bad_rows import BadRows, OnError
 from gramvec.jobs.common.columns import MAX_ROWS, Columns, read_columns
 from gramvec.jobs.matching.matcher import PairLabels
 from gramvec.jobs.tables.columns import TableRows, text_of
-from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
+from gramvec.jobs.tables.inputs import SPREADSHEETS, UTF_8, FileFormat, Form, form_of
 from gramvec.progress import NO_PROGRESS, Progress
 
+# Forms whose columns are named where there is no row.
+HEADED = ("csv", "tsv", *SPREADSHEETS)
 MAX_LABELS = 1_000_000
 MAX_NAMED = 20
 # The value of --id where no column has the ids.
@@ -78,7 +80,7 @@ def read_table(
 
     Raises:
         InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
-            twice, a file without rows, and too many of them.
+            twice, a file without a header, and too many rows. A table of no rows is none of these.
     """
     options = dict.fromkeys([block] if block else [], "--block") | dict.fromkeys(columns, "--on")
     names = list(options)
@@ -92,8 +94,8 @@ def read_table(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,
         progress=progress, task=f"reading {path.name}",
     )  # fmt: skip
-    if not found.numbers:
-        raise InputError(f"{path}: has no rows; nothing can be matched")
+    if not found.numbers and not found.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
+        raise InputError(f"{path}: is empty; its first line must name the columns")
     if numbered or (id_column is None and "id" not in found.found):
         ids = [str(row) for row in range(1, len(found.numbers) + 1)]
         others = [*found.found]

@@ -162,7 +162,7 @@ class MatchJob(TableFiles, TableOutput):
         watch.close()
         if self.output is not None:
             self._write(matched.matches, tables, self.output)
-        summary = self._summarize(matched, len(tables.left.ids))
+        summary = self._summarize(matched, (len(tables.left.ids), len(tables.right.ids)))
         page = partial(
             match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
             title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
@@ -267,9 +267,11 @@ class MatchJob(TableFiles, TableOutput):
             return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
         return pair_model_fact(same=same)
 
-    def _summarize(self, matched: ChosenMatches, rows: int) -> str:
+    def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int]) -> str:
         """Return what came out, in a sentence."""
-        pairs, answered = len(matched.matches.left), len(set(matched.matches.left.tolist()))
+        rows, pairs, answered = sizes[0], len(matched.matches.left), len(set(matched.matches.left.tolist()))
+        if empty := [str(path) for path, count in zip((self.left, self.right), sizes, strict=True) if not count]:
+            return f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
         if not pairs:
             return (
                 f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"
