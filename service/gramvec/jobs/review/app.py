@@ -7,14 +7,13 @@ import socket
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import orjson
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.jobs.report.page import render
+from gramvec.jobs.report.page import render, to_json
 from gramvec.jobs.review.session import ReviewSession
 
 HOST = "127.0.0.1"
@@ -48,7 +47,7 @@ def create_review_app(
     def show_page() -> HTMLResponse:
         """Return the page."""
         subject = session.subject
-        data = orjson.dumps({"title": subject.title, "question": subject.question, "kind": subject.kind})
+        data = to_json({"title": subject.title, "question": subject.question, "kind": subject.kind})
         return HTMLResponse(render(subject.title, data, page_script="review.js", connect="'self'"), headers=HEADERS)
 
     @router.get("/state")
@@ -89,7 +88,7 @@ def create_review_app(
 
 
 def _json(state: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(state, default=list), media_type="application/json", headers=HEADERS)
+    return Response(to_json(state), media_type="application/json", headers=HEADERS)
 
 
 class _LimitedBody:
