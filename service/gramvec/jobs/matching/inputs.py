@@ -40,6 +40,7 @@ class MatchTable:
         columns: the text of each row by column, "" where it has none.
         numbers: the line of each row, see TableRow.
         names: all columns of the file but that of the ids, in its order.
+        bad: the rows that were left out, and what a person should know of the header.
     """
 
     name: str
@@ -47,6 +48,7 @@ class MatchTable:
     columns: dict[str, list[str]]
     numbers: list[int]
     names: list[str]
+    bad: BadRows
 
 
 class LabelFiles(NamedTuple):
@@ -103,7 +105,7 @@ def read_table(
         ids = found.values[id_column or "id"]
         others = [name for name in found.found if name != (id_column or "id")]
         _check_ids(found, ids)
-    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others)
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others, found.bad)
 
 
 def _check_ids(table: Columns, ids: Sequence[str]) -> None:

@@ -271,7 +271,9 @@ class MatchJob(TableFiles, TableOutput):
         """Return what came out, in a sentence."""
         rows, pairs, answered = sizes[0], len(matched.matches.left), len(set(matched.matches.left.tolist()))
         if empty := [str(path) for path, count in zip((self.left, self.right), sizes, strict=True) if not count]:
-            return f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
+            return (
+                f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
+            )
         if not pairs:
             return (
                 f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"

@@ -113,6 +113,9 @@ class TableFiles(FileJob):
         for path, form, compared, key, id_column in zip(paths, forms, names, block, ids, strict=True):
             tables.append(read_table(path, form, compared, id_column, key, on_error=self.on_error, progress=watch))
         left, right = tables
+        for table in tables[:1] if self.left == self.right else tables:
+            for sentence in table.bad.report(len(table.ids) + table.bad.count, "rows could not be read"):
+                watch.report(f"{table.name}: {sentence}")
         return ReadTables(
             left,
             right,
