@@ -278,3 +278,26 @@ def test_a_pipe_is_no_spreadsheet_and_nobody_waits_for_its_writer(name: str, tmp
     os.mkfifo(tmp_path / name)
     with refused(InputError, name, "plain file"), TableRows(tmp_path / name):
         pass
+
+
+@pytest.mark.parametrize(
+    "orient", ["columns", "index", "split", "table", "records", "lines"], ids=lambda orient: f"orient={orient}"
+)
+def test_only_rows_of_a_frame_are_read_as_rows(orient: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"text": ["a", "b"], "n": [1, 2]})
+    path = tmp_path / "frame.json"
+    frame.to_json(path, orient="records" if orient == "lines" else orient, lines=orient == "lines")
+    if orient in ("records", "lines"):
+        assert texts(path) == ["a", "b"]
+    else:
+        with refused(InputError, "frame.json", "orient='records'"):
+            texts(path)
+
+
+@pytest.mark.parametrize(
+    "row", [{"title": {"en": "a", "de": "b"}, "text": {"en": "c", "de": "d"}}, {"schema": "a", "data": ["b"]}, {"0": 1}]
+)
+def test_a_row_with_objects_in_its_cells_is_a_row(row: dict[str, Any], tmp_path: Path) -> None:
+    path = file(tmp_path, "rows.jsonl", json.dumps(row))
+    assert [block.records for block in blocks(path, None, keep=True)] == [[row]]
