@@ -61,6 +61,9 @@ def _no_column(table: Any, name: str) -> InputError:
         there = f"it has {quote(', '.join(map(str, names_of(table))))}"
     except InputError:
         there = "columns are read as table[name]"
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(part in table for part in parts):
+        there += f"; give names as a list, {parts!r}"
     return InputError(f"a table has no column {name!r}; {there}", field="on")
 
 

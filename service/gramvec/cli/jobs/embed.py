@@ -19,7 +19,9 @@ from gramvec.jobs.tables.inputs import FORMS, STDIN, UTF_8
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
     if path != STDIN and not path.exists():
-        raise click.BadParameter(f"'{path}': No such file or directory")
+        is_text = " " in str(path) and not path.suffix
+        remedy = "; a text is read from a pipe: write echo TEXT | before the command" if is_text else ""
+        raise click.BadParameter(f"'{path}': No such file or directory{remedy}")
     return path
 
 

@@ -23,6 +23,7 @@ from gramvec.cli.jobs.embed import (
 )  # fmt: skip
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
+from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import printable
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
@@ -36,7 +37,7 @@ from gramvec.jobs.tables.writers import csv_line, tsv_line
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 
 
-@click.group(short_help="Build an index for gramvec search, and change it.")
+@click.group(cls=CommandGroup, short_help="Build an index for gramvec search, and change it.")
 def index() -> None:
     """Build a folder from a file of texts that `gramvec search` looks through, and change it."""
 

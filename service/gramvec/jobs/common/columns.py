@@ -10,7 +10,7 @@ from typing import Any
 from gramvec.errors import InputError
 from gramvec.jobs.common.account import Account, BlockRows
 from gramvec.jobs.common.bad_rows import BadRows, OnError
-from gramvec.jobs.tables.batches import MISSING, Reader, list_names, value_at
+from gramvec.jobs.tables.batches import MISSING, Reader, list_names, suggest_columns, value_at
 from gramvec.jobs.tables.columns import TableRows, text_of
 from gramvec.jobs.tables.inputs import FileFormat, Form
 from gramvec.jobs.tables.readers import DELIMITED
@@ -130,4 +130,6 @@ def _check_named(
             there = f"has {list_names(table.found)}: choose one with {option}{separated}"
             if form == "txt":
                 there = "is read as lines of text: say which form it has, such as csv"
+            elif option == "--on" and (suggested := suggest_columns(name, table.found, option)):
+                there = f"has {list_names(table.found)}: {suggested}"
             raise InputError(f"{table.name}: has no column {name!r}; it {there}")

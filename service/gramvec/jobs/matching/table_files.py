@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -27,7 +28,8 @@ class ComparedColumn(NamedTuple):
 
     def __str__(self) -> str:
         """Return the column as `parse_column` reads it."""
-        name = self.left if self.left == self.right else f"{self.left}={self.right}"
+        left, right = (name.replace("=", r"\=") for name in self[:2])
+        name = left if left == right else f"{left}={right}"
         return f"{name}:{self.weight:g}" if ":" in name or self.weight != 1 else name
 
 
@@ -156,10 +158,16 @@ def parse_column(value: str) -> ComparedColumn:
         number = float(weight) if colon else 1.0
     except ValueError:  # a column's name may have a colon
         names, colon, number = value, "", 1.0
-    left, equals, right = (names if colon else value).partition("=")
-    if not left or (equals and not right) or not 0 < number < float("inf"):
+    left, right = split_names(names if colon else value)
+    if not left or right == "" or not 0 < number < float("inf"):
         raise InputError(f"{value!r}: is not COLUMN, COLUMN=OTHER or COLUMN:WEIGHT with a weight above 0", field="on")
     return ComparedColumn(left, right or left, number)
+
+
+def split_names(value: str) -> tuple[str, str | None]:
+    r"""Return both names of LEFT=RIGHT, None for a second that is not there; \= is a = in a name."""
+    left, *right = (name.replace(r"\=", "=") for name in re.split(r"(?<!\\)=", value, maxsplit=1))
+    return left, right[0] if right else None
 
 
 def _split_both(option: str, value: str | None) -> tuple[str | None, str | None]:
@@ -169,7 +177,7 @@ def _split_both(option: str, value: str | None) -> tuple[str | None, str | None]
     """
     if value is None or not value:
         return None, None
-    left, equals, right = value.partition("=")
-    if not left or (equals and not right):
+    left, right = split_names(value)
+    if not left or right == "":
         raise OptionError(f"{option} {value!r} is not COLUMN or COLUMN=OTHER", field=option.removeprefix("--"))
     return left, right or left
