@@ -15,6 +15,7 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     overwrite_option,
+    safe_cells_option,
     source_argument,
     truncate_option,
 )  # fmt: skip
@@ -113,6 +114,7 @@ def fit(**options: Any) -> None:
 @max_characters_option
 @on_error_option
 @overwrite_option
+@safe_cells_option
 def predict(**options: Any) -> None:
     """Give each text of INPUT the best label of HEAD, in the columns label, score and known beside INPUT's.
 

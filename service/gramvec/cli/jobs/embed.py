@@ -61,6 +61,11 @@ truncate_option = click.option(
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace an output that gramvec did not write, or that was changed since."
 )
+safe_cells_option = click.option(
+    "--safe-cells",
+    is_flag=True,
+    help="Write cells of CSV that a spreadsheet takes for formulas as texts, with ' before.",
+)
 threads_option = click.option("--threads", type=THREADS, help="How many cores work. [all]")
 
 

@@ -17,6 +17,7 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     overwrite_option,
+    safe_cells_option,
     source_argument,
     threads_option,
     truncate_option,
@@ -32,7 +33,7 @@ from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, R
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names
-from gramvec.jobs.tables.writers import csv_line, tsv_line
+from gramvec.jobs.tables.writers import csv_line, safe_cell, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 
@@ -177,6 +178,7 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @overwrite_option
+@safe_cells_option
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
@@ -207,17 +209,21 @@ def search(**options: Any) -> None:
             job.run(watch)
             return
         columns, answers = job.open_answers(watch)
+        safe = safe_cell if job.safe_cells else str
         lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
-            columns, len(job.queries) > 1 or job.file is not None
+            columns, len(job.queries) > 1 or job.file is not None, safe
         )
         for query, hits in answers:
             for line in lines(query, hits):
                 click.echo(line, nl=False)
 
 
-def _tsv(columns: list[str], several: bool) -> HitLines:
+def _tsv(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
     # Untrusted text must not move a terminal's cursor; a program gets it unchanged.
-    shown = printable if sys.stdout.isatty() else str
+    escaped = printable if sys.stdout.isatty() else str
+
+    def shown(text: str) -> str:
+        return escaped(safe(text))
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for hit in hits:
@@ -227,7 +233,7 @@ def _tsv(columns: list[str], several: bool) -> HitLines:
     return lines
 
 
-def _json(columns: list[str], several: bool) -> HitLines:
+def _json(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
             yield orjson.dumps(
@@ -238,12 +244,12 @@ def _json(columns: list[str], several: bool) -> HitLines:
     return lines
 
 
-def _csv(columns: list[str], several: bool) -> HitLines:
-    click.echo(csv_line([*HIT_COLUMNS, *free_names(columns, "record_", HIT_COLUMNS).values()]), nl=False)
+def _csv(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
+    click.echo(csv_line(map(safe, [*HIT_COLUMNS, *free_names(columns, "record_", HIT_COLUMNS).values()])), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
-            yield csv_line([query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)])
+            yield csv_line(map(safe, [query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)]))
 
     return lines
 

@@ -238,7 +238,7 @@ class PredictJob(InputFile, TableOutput):
             return ParquetForm(self.column, labels, metadata)
         # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
         shown = printable if self.output == STDIN and sys.stdout.isatty() else str
-        return RowsForm(form, self.column, labels, shown)
+        return RowsForm(form, self.column, labels, shown, safe_cells=self.safe_cells)
 
 
 def threshold_of_all(thresholds: Sequence[tuple[str | None, float]]) -> float | None:

@@ -246,7 +246,8 @@ class MatchJob(TableFiles, TableOutput):
         if self.columns == "all":
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
-        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records)
+        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records,
+                    safe_cells=self.safe_cells)  # fmt: skip
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
@@ -381,7 +382,7 @@ class PairsJob(InputFile, TableOutput):
             rows = (
                 row | {free: value_or_none(records[row["line"]], name) for name, free in names.items()} for row in rows
             )
-        write_table(output, self.output_form(), [*cells, *names.values()], rows)
+        write_table(output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells)
 
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:

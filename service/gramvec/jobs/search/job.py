@@ -193,6 +193,7 @@ class SearchJob(FileJob):
         literal: take -word and "a phrase" in a query as they are.
         output: a .csv, .tsv, .jsonl or .parquet file of the hits; - is standard output; None writes none.
         overwrite: replace an output that gramvec did not write.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         model: name of a model, or a folder; None for the index's.
         device: that computes the vectors.
         truncate: cut queries that are too long.
@@ -209,6 +210,7 @@ class SearchJob(FileJob):
     literal: bool = False
     output: Path | None = None
     overwrite: bool = False
+    safe_cells: bool = False
     model: str | None = None
     device: Device = "auto"
     truncate: bool = False
@@ -249,7 +251,7 @@ class SearchJob(FileJob):
         if self.output is None:
             return sum(1 for _ in answers)
         form = form_to_write(self.output, TABLE_FORMS, option="")
-        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records())
+        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records(), safe_cells=self.safe_cells)
         return answered
 
     def open_answers(self, watch: JobWatch = NO_WATCH) -> tuple[list[str], Iterator[AnsweredQuery]]:
