@@ -231,7 +231,7 @@ class MatchJob(TableFiles, TableOutput):
     def _read_labels(self, tables: ReadTables, watch: JobWatch) -> PairLabels:
         labels, skipped = read_labels(
             self.labels, tables.left.ids, tables.right.ids, delimiter=self.labels_delimiter,
-            encoding=self.labels_encoding, on_error=self.on_error,
+            encoding=self.labels_encoding, on_error=self.on_error, digest_of=tables.digest_of,
         )  # fmt: skip
         if skipped:
             watch.report(f"skipped {skipped:,} labels that are bad or contradict another")

@@ -15,7 +15,7 @@ from gramvec.jobs.common.file_job import FileJob, OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.matching.api import TEXT
 from gramvec.jobs.matching.fields import Blocks, Field
-from gramvec.jobs.matching.inputs import MatchTable, read_table
+from gramvec.jobs.matching.inputs import MatchTable, digest_texts, read_table
 from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, Form, form_of
 
 
@@ -51,6 +51,11 @@ class ReadTables(NamedTuple):
     columns: list[tuple[str, str]]
     blocks: Blocks | None
     same: bool
+
+    def digest_of(self, left: int, right: int) -> str:
+        """Return `digest_texts` of a left and a right row."""
+        texts = [field.left[left] for field in self.fields], [field.right[right] for field in self.fields]
+        return digest_texts(self.columns, *texts, same=self.same)
 
 
 class TableFiles(FileJob):

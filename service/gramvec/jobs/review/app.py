@@ -55,6 +55,11 @@ def create_review_app(
         """Return the question that is asked now, and what was answered."""
         return _json(session.state())
 
+    @router.get("/work")
+    def read_work() -> Response:
+        """Return what finishing does now; it does not wait for it."""
+        return _json(session.work.show())
+
     @router.post("/answers")
     def add_answer(answer: ReviewAnswer) -> Response:
         """Write an answer, and return the next question."""
