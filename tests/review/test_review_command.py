@@ -121,7 +121,8 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
             answer = answer_of(question["pair"])
             state = running.post("answers", {"id": question["id"], "answer": answer})
             last = [question["pair"]["left"], question["pair"]["right"], str(int(answer == "yes"))]
-            assert rows_of(folder / "labels.csv")[1:][number] == last
+            left, right, digest, match = rows_of(folder / "labels.csv")[1:][number]
+            assert [left, right, match] == last and len(digest) == 16
             if min(state["yes"], state["no"]) >= 12:
                 break
         until(lambda: running.state()["rounds"] >= 1)
@@ -136,7 +137,7 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
     subprocess.run([sys.executable, "-m", *command.split()], cwd=folder, check=True, capture_output=True)
     assert written == [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
     found = {(left, right): score for left, right, score, *_ in rows_of(folder / "found.csv")[1:]}
-    for left, other, match in rows_of(folder / "labels.csv")[1:]:
+    for left, other, _, match in rows_of(folder / "labels.csv")[1:]:
         assert ((left, other) in found) == (match == "1")
         assert match == "0" or float(found[left, other]) == 1
     right = [row for row in rows_of(folder / "found.csv")[1:] if row[0][4:] == row[1][5:]]

@@ -44,7 +44,7 @@ def read_columns(
     options: dict[str, str] | None = None,
     optional: Sequence[str] = (),
     positional: bool = False,
-    filled: bool = False,
+    filled: Sequence[str] = (),
     on_error: OnError = "stop",
     max_rows: int = MAX_ROWS,
     progress: Progress = NO_PROGRESS,
@@ -62,7 +62,7 @@ def read_columns(
         options: the command's option that names a column, by the column; for messages.
         optional: names of columns that may be missing; they are "" then.
         positional: tab-separated lines without a header have these columns, in this order.
-        filled: a row without a text in one of `columns` is bad.
+        filled: columns without a text in which a row is bad.
         on_error: "stop" at a bad row or "skip" it.
         max_rows: rows that are accepted.
         progress: shows the reading.
@@ -84,7 +84,7 @@ def read_columns(
         for block in rows.blocks():
             bad = dict(block.bad)
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
-                why = bad.get(at) or (_find_unfilled(record, columns) if filled else None)
+                why = bad.get(at) or _find_unfilled(record, filled)
                 cells = [value_at(record, column) for column in table.values]
                 if why := why or _why_refused(cells, why_bad):
                     bad[at] = why

@@ -197,7 +197,7 @@ class LabelReviewJob(InputFile):
             return [*sentences, "No head is written: answer with two labels or more; the same command goes on."]
         job = FitJob(
             labeled=self.labels, output=self.output, model=head.model, several=head.several,
-            on_error="skip" if "" in written else "stop", overwrite=self.overwrite,
+            overwrite=self.overwrite,
         )  # fmt: skip
         try:
             messages = _run_quietly(lambda watch: job.run(watch).summary, work)
