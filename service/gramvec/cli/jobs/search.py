@@ -25,7 +25,7 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
 from gramvec.cli.other_words import CommandGroup
-from gramvec.errors import printable
+from gramvec.errors import InputError, printable, quote
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
 from gramvec.jobs.search.index import MAX_HITS, Index
@@ -160,6 +160,26 @@ def info(index: Path, as_json: bool) -> None:
         click.echo(f"{name:<14}{printable(shown)}")
 
 
+@index.command(short_help="Print rows of an index.")
+@index_argument
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+def get(index: Path, ids: tuple[str, ...]) -> None:
+    """Print the rows of INDEX with these ids, or without any all rows, as JSON lines: the id and the record.
+
+    \b
+    Examples:
+      gramvec index get tickets.index 17 23
+      gramvec index get tickets.index > tickets.jsonl
+    """  # noqa: D301 - click takes the character, not its escape
+    opened = Index(index)
+    found = zip(ids, opened.get(ids), strict=True) if ids else opened.items()
+    rows = [(given_id, record) for given_id, record in found] if ids else found
+    if ids and (absent := [given_id for given_id, record in rows if record is None]):
+        raise InputError(f"{index}: has no row with the id {quote(absent[0])} ({len(absent):,} of {len(ids):,} ids)")
+    for given_id, record in rows:
+        click.echo(orjson.dumps({"id": given_id, "record": record}, option=orjson.OPT_APPEND_NEWLINE), nl=False)
+
+
 Format = Literal["tsv", "json", "csv"]
 HitLines = Callable[[str, list[Hit]], Iterator[str]]
 
@@ -171,6 +191,8 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--where", multiple=True, metavar="CONDITION",
               help="COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
 @click.option("-k", "k", type=click.IntRange(1, MAX_HITS), default=10, show_default=True, help="Hits for each query.")
+@click.option("--offset", type=click.IntRange(0, MAX_HITS), default=0, show_default=True,
+              help="Leave out so many of the best: the next page.")  # fmt: skip
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')

@@ -188,6 +188,7 @@ class SearchJob(FileJob):
         file: a file of them, one a line.
         where: conditions that hits meet: COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B].
         k: hits for each query, at most.
+        offset: of the best hits, how many are left out, for the next page.
         only: compare only "letters", or only "meaning".
         min_score: leave out hits with a lower score.
         literal: take -word and "a phrase" in a query as they are.
@@ -205,6 +206,7 @@ class SearchJob(FileJob):
     file: Path | None = None
     where: tuple[str, ...] = ()
     k: Annotated[int, Field(ge=1, le=MAX_HITS)] = 10
+    offset: Annotated[int, Field(ge=0, le=MAX_HITS)] = 0
     only: Only | None = None
     min_score: Annotated[float, Field(ge=0)] = 0.0
     literal: bool = False
@@ -259,8 +261,8 @@ class SearchJob(FileJob):
         index = Index(self.index, model=self.model, device=self.device, threads=self.threads)
         queries, texts = tee(self.queries if self.file is None else _read_lines(self.file))
         hits = index.stream(
-            texts, self.k, where=parse_conditions(self.where), only=self.only, min_score=self.min_score,
-            literal=self.literal, truncate=self.truncate,
+            texts, self.k, offset=self.offset, where=parse_conditions(self.where), only=self.only,
+            min_score=self.min_score, literal=self.literal, truncate=self.truncate,
         )  # fmt: skip
         return index.columns, self._answer(queries, hits, watch)
 
