@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,8 @@ from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.search.documents import plain_number
 from gramvec.lexical.units import UNITS, with_units
+from gramvec.server.settings import Settings
+from http_support import PATIENCE, running
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 
@@ -117,3 +120,11 @@ def test_a_number_is_its_text(number: float) -> None:
 @pytest.mark.parametrize("text", ["", "12345678901234567890.1", "1_000", "nan", "x", "99999999999999999999"])
 def test_what_no_number_is_stays_a_text(text: str) -> None:
     assert plain_number(text) == text
+
+
+def test_the_service_finds_what_the_library_finds(goods: gramvec.Index, embedder: gramvec.Embedder) -> None:
+    asked = ["zyvorax ointment", "64 gb memory", "ointment"]
+    with running(Settings(index=(f"goods={goods.path}",)), [embedder]) as started:
+        found = httpx.post(f"{started.url}/search", json={"queries": asked, "k": 5}, timeout=PATIENCE).json()["results"]
+    wanted = [[hit.id for hit in hits] for hits in goods.search(asked, k=5)]
+    assert [[hit["id"] for hit in hits] for hits in found] == wanted

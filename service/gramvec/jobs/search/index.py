@@ -227,18 +227,11 @@ class Index:
             prepared = self.embedder.prepare(texts, truncate=truncate)
             asked = [Demands(text) if literal else demands_of(text) for text in prepared]
             units = None if only == "letters" else unit_vectors(self.embedder, [query.text for query in asked])
-            names = () if units is None or only is not None else [self._names_in(query.text) for query in asked]
+            names = (
+                () if units is None or only is not None else [names_in(query.text, self.embedder) for query in asked]
+            )
             for found in snapshot.find(asked, units, k + offset, conditions, only, min_score, names):
                 yield snapshot.hits(TopDocuments(found.addresses[offset:], found.scores[offset:]))
-
-    def _names_in(self, query: str) -> str:
-        """Return the words of a short query of which the model knows no meaning, such as a brand's; "" for none."""
-        words = _WORD.findall(query.casefold()) if len(query) <= MAX_SHORT * MAX_WORD else []
-        known = known_words(self.embedder)
-        if not known or not 1 < len(words) <= MAX_SHORT:
-            return ""
-        names = [word for word in words if word not in known and len(word) >= MIN_NAME]
-        return " ".join(names) if len(names) < len(words) else ""
 
     def count(self, where: Where | None = None) -> int:
         """Return how many documents meet conditions, as of `search`: the total of a narrowed list.
@@ -289,6 +282,14 @@ class Index:
         """Open the last commit, of another process perhaps; return how many documents there are."""
         self._snapshot = open_snapshot(self.path, self.threads)
         return len(self)
+
+
+def names_in(query: str, embedder: Embedder) -> str:
+    """Return the words of a short query of which a model knows no meaning, such as a brand's; "" for none."""
+    words = _WORD.findall(query.casefold()) if len(query) <= MAX_SHORT * MAX_WORD else []
+    known = known_words(embedder) if 1 < len(words) <= MAX_SHORT else frozenset()
+    names = [word for word in words if word not in known and len(word) >= MIN_NAME] if known else []
+    return " ".join(names) if len(names) < len(words) else ""
 
 
 def known_words(embedder: Embedder) -> frozenset[str]:

@@ -150,8 +150,8 @@ class RowsForm(Writes):
             own = list(dict.fromkeys(chain.from_iterable(records_of(block) if block else []))) or [self._column]
         self._added.check(own)
         self._names = [*own, *self._added.names]
-        names = map(safe_cell, self._names) if self._safe_cells else self._names
-        return (csv_line if self._form == "csv" else tsv_line)(names).encode()
+        shown = [safe_cell(name) if self._safe_cells else name for name in self._names]
+        return (csv_line if self._form == "csv" else tsv_line)(shown).encode()
 
     def resume(self, stage: Path) -> None:
         """Take the columns from the header."""
