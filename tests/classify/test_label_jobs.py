@@ -74,7 +74,7 @@ def test_rows_without_a_label_and_words_of_another_language_are_told(folder: Pat
     with refused(InputError, "some.tsv", "label"):
         FitJob(labeled=path, output=folder / "c.head", model=MODEL, overwrite=True).run()
     texts = [
-        "mi paquete no ha llegado todavía", "cuándo llegará mi pedido de ayer", "quiero el reembolso del cobro doble",
+        "mi paquete no ha llegado todavía", "cuándo llegará mi pedido de ayer", "quiero el reembolso del cobro",
         "me han cobrado dos veces la factura",
     ]  # fmt: skip
     path.write_text("".join(f"{label}\t{text}\n" for label, text in zip("aabb", texts, strict=True)))

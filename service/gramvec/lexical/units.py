@@ -9,20 +9,24 @@ import re
 
 # The short form of a unit, and the words that mean it.
 UNITS = {
-    "cm": ("centimeter", "centimeters", "centimetre", "centimetres"), "ft": ("foot", "feet"),
+    "cm": ("centimeter", "centimeters"), "ft": ("foot", "feet"),
     "g": ("gram", "grams", "gramme", "grammes"), "gb": ("gigabyte", "gigabytes"), "h": ("hour", "hours"),
     "hz": ("hertz",),
     "in": ("inch", "inches"), "kb": ("kilobyte", "kilobytes"), "kg": ("kilogram", "kilograms", "kilo"),
-    "km": ("kilometer", "kilometers", "kilometre", "kilometres"), "l": ("liter", "liters", "litre", "litres"),
-    "lb": ("pound", "pounds", "lbs"), "m": ("meter", "meters", "metre", "metres"), "mah": (),
+    "km": ("kilometer", "kilometers"), "l": ("liter", "liters"),
+    "lb": ("pound", "pounds", "lbs"), "m": ("meter", "meters"), "mah": (),
     "mb": ("megabyte", "megabytes"),
     "mg": ("milligram", "milligrams"), "mhz": ("megahertz",), "ghz": ("gigahertz",), "mcg": ("microgram", "micrograms"),
-    "min": ("minute", "minutes"), "ml": ("milliliter", "milliliters", "millilitre", "millilitres"),
-    "mm": ("millimeter", "millimeters", "millimetre", "millimetres"), "mp": ("megapixel", "megapixels"),
+    "min": ("minute", "minutes"), "ml": ("milliliter", "milliliters"),
+    "mm": ("millimeter", "millimeters"), "mp": ("megapixel", "megapixels"),
     "oz": ("ounce", "ounces"), "tb": ("terabyte", "terabytes"), "v": ("volt", "volts"), "w": ("watt", "watts"),
     "kw": ("kilowatt", "kilowatts"), "a": ("amp", "amps", "ampere", "amperes"), "pcs": ("piece", "pieces", "pc"),
 }  # fmt: skip
 _SHORT = {word: short for short, words in UNITS.items() for word in (short, *words)}
+# As the British spell them.
+_SHORT |= {
+    re.sub("er(s?)$", r"re\1", word): short for word, short in _SHORT.items() if re.search("(met|lit)ers?$", word)
+}
 _NUMBER_AND_UNIT = re.compile(r"(?<![\w.,])(\d{1,12}(?:[.,]\d{1,6})?)\s*([A-Za-z]{1,12})\b")
 MAX_FORMS = 16
 

@@ -287,14 +287,14 @@ class Index:
 def names_in(query: str, embedder: Embedder) -> str:
     """Return the words of a short query of which a model knows no meaning, such as a brand's; "" for none."""
     words = _WORD.findall(query.casefold()) if len(query) <= MAX_SHORT * MAX_WORD else []
-    known = known_words(embedder) if 1 < len(words) <= MAX_SHORT else frozenset()
+    known = model_words(embedder) if 1 < len(words) <= MAX_SHORT else frozenset()
     names = [word for word in words if word not in known and len(word) >= MIN_NAME] if known else []
     return " ".join(names) if len(names) < len(words) else ""
 
 
-def known_words(embedder: Embedder) -> frozenset[str]:
+def model_words(embedder: Embedder) -> frozenset[str]:
     """Return the words whose meaning a model has; none of a model of other units."""
-    vocabulary = embedder.bundle.vocabulary
+    vocabulary: Any = embedder.bundle.vocabulary
     if not isinstance(vocabulary, Vocabulary):
         return frozenset()
     return _words_of(vocabulary)
