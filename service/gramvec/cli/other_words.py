@@ -62,7 +62,7 @@ class CommandGroup(click.Group):
         """Return what click does. Raises UsageError, with a suggestion, for an unknown command."""
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError:
-            if near := suggest_command(args[0], self.list_commands(ctx)):
-                raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near}?", ctx) from None
-            raise click.UsageError(f"No such command {args[0]!r}.", ctx) from None
+        except click.UsageError as error:
+            near = suggest_command(args[0], self.list_commands(ctx))
+            message = f"{error.message} Did you mean {near}?" if near else error.message
+            raise click.UsageError(message, ctx) from None
