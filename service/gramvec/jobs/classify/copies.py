@@ -26,10 +26,10 @@ _DIGITS = re.compile(r"\d+")
 SHORTEST, LONGEST = 5, 12  # words of which one may differ
 MAX_WORDS = 400  # of a text that are looked at
 _SKETCHES, _SMALLEST = 4, 3  # digests of a longer text, and the hashes in each: copies share most pairs of words
-# Texts whose n-grams are compared, characters of each that are looked at, and how alike near copies are. Of twelve labels
-# of HWU64 with five sentences each, in some 200 texts with other greetings, closings and misspellings, 0.7 finds 71 to 76
-# groups, and what is said of held-out texts is within 3 points of what other sentences get (10 to 15 above without); at
-# 0.5 it is 10 below for 1,280 plain texts of 64 labels, at 0.7 within 3.
+# Texts whose n-grams are compared, characters of each that are looked at, and how alike near copies are. Of twelve
+# labels of HWU64 with five sentences each, in some 200 texts with other greetings, closings and misspellings, 0.7 finds
+# 71 to 76 groups, and what is said of held-out texts is within 3 points of what other sentences get (10 to 15 above
+# without); at 0.5 it is 10 below for 1,280 plain texts of 64 labels, at 0.7 within 3.
 MAX_COMPARED, MAX_CHARACTERS, ALIKE, BLOCK = 3_000, 2_000, 0.7, 256
 SEED = 1
 

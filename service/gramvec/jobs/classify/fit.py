@@ -173,6 +173,7 @@ def fit_head(
         if name not in names:
             raise InputError(f"there is no label {name!r} to have a threshold; the first ones are {names[:5]}")
     targets = Targets.of(given, names)
+    library = import_extra("threadpoolctl", "classify", PURPOSE)  # a missing one is reported before the work
     groups = near_copies(texts, vectors, targets.rarest)
     folds = _folds(groups, targets)
     if not (folds >= 0).any():
@@ -183,7 +184,7 @@ def fit_head(
         folds = _folds(groups, targets)
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
-    with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
+    with library.threadpool_limits(1):
         fitting = _HeadFit(texts, vectors, targets, groups, folds, several, progress)
         return fitting.head(names, model, digest, threshold, dict(thresholds or {}))
 
