@@ -481,7 +481,7 @@ def test_logistic_regression_is_scikit_learns() -> None:
 
 def test_a_tab_within_a_text_stays(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("x\tcars\n1\tbuy\tnow\n")
-    found = read_columns(tmp_path / "a.tsv", ["label", "text"], positional=True, filled=True)
+    found = read_columns(tmp_path / "a.tsv", ["label", "text"], positional=True, filled=["label", "text"])
     assert found.values == {"label": ["x", "1"], "text": ["cars", "buy\tnow"]}
 
 
