@@ -18,8 +18,14 @@ from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, Pos
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gramvec.embed.embedder import Embedder
+    from gramvec.jobs.search.filters import Conditions
     from gramvec.jobs.search.index import Index
-    from gramvec.jobs.search.snapshot import Snapshot, TopDocuments
+    from gramvec.jobs.search.snapshot import Only, Snapshot, TopDocuments
+    from gramvec.lexical.demands import Demands
+    from gramvec.text.arrays import Floats
 
 # Documents in all queries of a request; each query looks at 100 or more.
 MAX_HITS, MIN_LOOKED = 100_000, 100
@@ -132,7 +138,9 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         # Other requests have their turn between two pieces.
         for piece, cost in zip(pieces, costs, strict=True):
             some = None if units is None else units[piece]
-            look = partial(snapshot.find, asked[piece], some, k, conditions, only, body.min_score or 0.0)
+            look = partial(
+                _find, snapshot, served.embedder, asked[piece], some, k, conditions, only, body.min_score or 0.0
+            )
             found = await job.run(look, cost)
             reading = _RecordReader(snapshot, found, records=body.return_records is not False)
             while not reading.done:
@@ -141,6 +149,17 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         encoded = await job.run(lambda: to_json({"index": index.name, "results": results}))
     request.count_job(job, served, texts if units is None else ())
     return Response([encoded])
+
+
+def _find(
+    snapshot: Snapshot, embedder: Embedder, asked: Sequence[Demands], units: Floats | None, k: int,
+    conditions: Conditions, only: Only | None, min_score: float,
+) -> list[TopDocuments]:  # fmt: skip
+    """Return what `Snapshot.find` returns, in a thread that may read all words of a model."""
+    from gramvec.jobs.search.index import names_in
+
+    names = () if units is None or only is not None else [names_in(query.text, embedder) for query in asked]
+    return snapshot.find(asked, units, k, conditions, only, min_score, names)
 
 
 def _cost(texts: list[str], rows: int, k: int, only: str | None) -> int:
