@@ -16,22 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gramvec import __version__
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
+from gramvec.server.dialects import cohere, ollama, openai, orchestrators, tei
+from gramvec.server.job_routes import classify, search
 from gramvec.server.model_route import ModelRoute, answer_error, answer_no_route
 from gramvec.server.openapi import complete
-from gramvec.server.routes import (
-    classify,
-    cohere,
-    compare,
-    embed,
-    ollama,
-    openai,
-    operations,
-    orchestrators,
-    pages,
-    rank,
-    search,
-    tei,
-)
+from gramvec.server.routes import compare, embed, operations, pages, rank
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import run_in_background
 from gramvec.server.state.models import check_aliases, check_names, open_attached_files

@@ -16,8 +16,7 @@ from gramvec.lexical.top_k import top_k
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Response, to_json
-from gramvec.server.routes.openai import count_words
+from gramvec.server.responses import Response, count_words, to_json
 from gramvec.server.schemas import (
     Body,
     Direction,

@@ -12,9 +12,8 @@ from gramvec.embed.vectors import check_dimensions
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Response, to_json
+from gramvec.server.responses import Response, count_words, to_json
 from gramvec.server.routes.embed import make_finisher
-from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyTexts, Truncate
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import LoadedModel

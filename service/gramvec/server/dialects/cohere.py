@@ -11,9 +11,8 @@ from gramvec.server.errors import HttpError
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, V1_ERRORS, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Response, base64_of_each, to_json
+from gramvec.server.responses import Response, base64_of_each, count_words, to_json
 from gramvec.server.routes.embed import make_finisher
-from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Dimensions, LenientBody, RequestedModel, Texts
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 

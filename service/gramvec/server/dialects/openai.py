@@ -15,7 +15,7 @@ from gramvec.server.errors import HttpError, OpenAIErrorBody
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import Response, base64_of_each, encode_in_pieces, join_as_list, to_json
+from gramvec.server.responses import Response, base64_of_each, count_words, encode_in_pieces, join_as_list, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
@@ -24,8 +24,6 @@ from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.token_ids import PIECE_IDS, Encoding, UnknownId
 from gramvec.text.arrays import Array
 
-# Splitting this many characters into words holds the loop for about 2 ms.
-PIECE_CHARACTERS = 128 * 1024
 # OpenAI takes as many in one request.
 MAX_IDS = 300_000
 BYTES_A_CHARACTER = 4
@@ -88,18 +86,6 @@ async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: s
     counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
     return Response([b'{"object":"list","data":', *join_as_list(pieces), tail])
-
-
-async def count_words(texts: list[str]) -> int:
-    """Return the number of words, which `usage` calls tokens: runs of characters between white space, in all texts."""
-    words = since = 0
-    for text in texts:
-        words += len(text.split())
-        since += len(text)
-        if since > PIECE_CHARACTERS:
-            since = 0
-            await asyncio.sleep(0)
-    return words
 
 
 @router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
