@@ -95,16 +95,6 @@ def test_it_is_an_application_of_fastapi(small: Embedder) -> None:
         assert client.post("/embed", json=TEXT).json()[0] == pytest.approx(small.embed(["vehicals"])[0].tolist())
 
 
-def test_a_request_for_a_model_goes_to_its_route_at_once(small: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the tests below compare with is another way."""
-    app = create_app(Settings(), small)
-    with TestClient(app) as client:
-        monkeypatch.setattr(app.router, "middleware_stack", None)
-        assert client.post("/embed", json=TEXT).status_code == 200
-        with pytest.raises(TypeError):
-            client.get("/health")
-
-
 @pytest.mark.parametrize(("method", "path", "body"), [*ASKED, *(("POST", *one) for one in WRONG)])
 def test_both_ways_give_the_same_answer(small: Embedder, plain: TestClient, method: str, path: str, body: Any) -> None:
     seen: list[str] = []

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 
 from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
 
@@ -84,8 +83,18 @@ class OpenAIErrorBody(BaseModel):
     error: OpenAIErrorDetail
 
 
-class HttpError(HTTPException):
-    """A response other than 200, raised anywhere between the socket and the model."""
+class HttpError(Exception):
+    """A response other than 200, raised anywhere between the socket and the model.
+
+    It is no HTTPException, for which FastAPI has a handler that answers in another shape.
+
+    Attributes:
+        problems: what is wrong with a body, as pydantic describes it below "body"; empty for other errors.
+        given: that body.
+    """
+
+    problems: Sequence[Any] = ()
+    given: Any = None
 
     def __init__(
         self,
@@ -98,15 +107,12 @@ class HttpError(HTTPException):
         code: str | None = None,
     ) -> None:
         """Take `param`, the field at fault, and `code`, OpenAI's word for the case; both are sent below /v1 only."""
-        super().__init__(status, message)
+        super().__init__(message)
         self.headers: dict[str, str] = {**(headers or {})}
         self.status = status
         self.error_type: ErrorType = error_type
         self.param = param
         self.code = code
-
-    def __str__(self) -> str:
-        return self.detail
 
 
 def is_openai(path: str) -> bool:

@@ -190,7 +190,7 @@ def _complete(operation: dict[str, Any], path: str, name: str, schemas: Mapping[
             response.setdefault("content", {}).setdefault(JSON, {})["example"] = example
     media = operation.get("requestBody", {}).get("content", {}).get(JSON)
     if media is not None:
-        references = media["schema"].get("anyOf", [media["schema"]])
+        references = media["schema"].get("oneOf", [media["schema"]])
         shown = [
             example for each in references for example in schemas[each["$ref"].rpartition("/")[2]].get("examples", ())
         ]

@@ -404,3 +404,14 @@ class SimilarityRequest(LenientBody):
         None, description="With left and right: only the best matches of each left text, this many, with their indices."
     )
     model: RequestedModel = None
+
+
+def _embeds_or_compares(value: Any) -> str:
+    compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
+    return "@similarity" if compares else "@embed"
+
+
+EmbedOrSimilarity = Annotated[
+    Annotated[EmbedRequest, Tag("@embed")] | Annotated[SimilarityRequest, Tag("@similarity")],
+    Discriminator(_embeds_or_compares),
+]

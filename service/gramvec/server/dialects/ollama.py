@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec import __version__
 from gramvec.embed.vectors import check_dimensions
+from gramvec.server.inference import Work
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
-from gramvec.server.request import Request
 from gramvec.server.responses import Response, count_words, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyTexts, Truncate
@@ -86,17 +86,17 @@ router = model_router("as Ollama")
 
 
 @router.post("/api/embed", responses=ok("The vectors.", OllamaAnswer, headers=EMPTY_HEADERS) | ERRORS)
-async def create_ollama_embeddings(request: Request, body: OllamaRequest) -> Response:
+async def create_ollama_embeddings(work: Work, body: OllamaRequest) -> Response:
     """Embed texts in Ollama's shape."""
     began = time.perf_counter_ns()
-    served = request.model(body.model.removesuffix(TAG))
+    served = work.model(body.model.removesuffix(TAG))
     texts = body.texts()
-    request.check_count(len(texts))
-    dimensions = request.dimensions(served, body.dimensions)
+    work.check_count(len(texts))
+    dimensions = work.dimensions(served, body.dimensions)
     check_dimensions(dimensions, served.embedder.dimension)
-    texts = request.prepare(served, texts, body.path, truncate=body.truncate)
-    request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    vectors, finished = make_finisher(await request.embed(served, texts, body.path), True, dimensions)
+    texts = work.prepare(served, texts, body.path, truncate=body.truncate)
+    work.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
+    vectors, finished = make_finisher(await work.embed(served, texts, body.path), True, dimensions)
     words = await count_words(texts)
     value = {
         "model": body.model,
@@ -109,20 +109,20 @@ async def create_ollama_embeddings(request: Request, body: OllamaRequest) -> Res
 
 
 @router.post("/api/embeddings", responses=ok("The vector.", OllamaVector, headers=EMPTY_HEADERS) | ERRORS)
-async def create_ollama_embedding(request: Request, body: OllamaPrompt) -> Response:
+async def create_ollama_embedding(work: Work, body: OllamaPrompt) -> Response:
     """Embed one text in Ollama's earlier shape."""
-    served = request.model(body.model.removesuffix(TAG))
-    dimensions = request.dimensions(served, None)
-    texts = request.prepare(served, [body.prompt], lambda index: "prompt", truncate=True)
-    embeddings = await request.embed(served, texts, lambda index: "prompt")
+    served = work.model(body.model.removesuffix(TAG))
+    dimensions = work.dimensions(served, None)
+    texts = work.prepare(served, [body.prompt], lambda index: "prompt", truncate=True)
+    embeddings = await work.embed(served, texts, lambda index: "prompt")
     vectors, finished = make_finisher(embeddings, True, dimensions)
     return Response([to_json({"embedding": finished(vectors)[0]})])
 
 
 @router.get("/api/tags", responses=ok("The models.", OllamaModels) | errors(401, 500, 503))
-async def list_ollama_models(request: Request) -> Response:
+async def list_ollama_models(work: Work) -> Response:
     """List the served models and aliases in Ollama's shape."""
-    service = request.service
+    service = work.service
     service.check_accepting()
     names = {name: name for name in service.models} | dict(service.aliases)
     models = [_describe(alias, service.admit(name)) for alias, name in names.items()]
@@ -130,9 +130,9 @@ async def list_ollama_models(request: Request) -> Response:
 
 
 @router.post("/api/show", responses=ok("The model.") | ERRORS)
-async def show_ollama_model(request: Request, body: OllamaName) -> Response:
+async def show_ollama_model(work: Work, body: OllamaName) -> Response:
     """Describe a served model in Ollama's shape."""
-    served = request.service.admit(body.model.removesuffix(TAG))
+    served = work.service.admit(body.model.removesuffix(TAG))
     described = _describe(body.model, served)
     embedder = served.embedder
     facts = {
@@ -144,7 +144,7 @@ async def show_ollama_model(request: Request, body: OllamaName) -> Response:
 
 
 @router.get("/api/version", responses=ok("The version.", OllamaVersion) | errors(401, 500, 503))
-async def report_ollama_version(request: Request) -> Response:
+async def report_ollama_version() -> Response:
     """Return the version of gramvec, in Ollama's shape."""
     return Response([to_json({"version": __version__})])
 

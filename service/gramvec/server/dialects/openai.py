@@ -12,6 +12,7 @@ import orjson
 from gramvec.embed.vectors import check_dimensions, check_precision
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError, OpenAIErrorBody
+from gramvec.server.inference import Inference, Work
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
@@ -36,7 +37,7 @@ class EmbeddingsRoute(ModelRoute):
         """Return the body of a request with texts in the place of token ids."""
         service = request.service
         document = await request.document(service.max_values + (MAX_IDS if service.encodings else 0))
-        return await decode_tokens(request, document)
+        return await decode_tokens(Inference(request), document)
 
 
 TAG = "as OpenAI"
@@ -50,34 +51,34 @@ deployments = model_router(TAG, EmbeddingsRoute)
 @embeddings.post(
     "/v1/embeddings", responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS
 )
-async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Response:
+async def create_embeddings(work: Work, body: EmbeddingsRequest) -> Response:
     """Embed texts in OpenAI's shape, for its clients.
 
     `usage` counts words: the text between white space.
     """
-    return await _create_embeddings(request, body)
+    return await _create_embeddings(work, body)
 
 
 @deployments.post(
     "/openai/deployments/{deployment}/embeddings",
     responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS,
 )
-async def create_deployment_embeddings(request: Request, body: EmbeddingsRequest, deployment: str) -> Response:
+async def create_deployment_embeddings(work: Work, body: EmbeddingsRequest, deployment: str) -> Response:
     """Embed texts at the path of Azure's clients, whose deployment is the name of a served model or an alias."""
-    return await _create_embeddings(request, body, deployment)
+    return await _create_embeddings(work, body, deployment)
 
 
-async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: str | None = None) -> Response:
-    served = request.model(model if model is not None else body.model)
+async def _create_embeddings(work: Inference, body: EmbeddingsRequest, model: str | None = None) -> Response:
+    served = work.model(model if model is not None else body.model)
     texts = body.texts()
-    request.check_count(len(texts))
-    dimensions, precision = request.dimensions(served, body.width), body.precision
+    work.check_count(len(texts))
+    dimensions, precision = work.dimensions(served, body.width), body.precision
     check_dimensions(dimensions, served.embedder.dimension)
     if precision != "float32":
         check_precision(precision, normalize=body.normalized is not False)
-    texts = _prepare(request, served, body)
-    request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    embeddings = await request.embed(served, texts, body.path)
+    texts = _prepare(work, served, body)
+    work.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
+    embeddings = await work.embed(served, texts, body.path)
     vectors, finished = make_finisher(embeddings, body.normalized is not False, dimensions, precision)
     encode = _base64_entries if body.in_base64 else _entries
     indices = count()
@@ -89,9 +90,9 @@ async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: s
 
 
 @router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
-async def list_models(request: Request) -> Response:
+async def list_models(work: Work) -> Response:
     """List the served models in OpenAI's shape: the default first, aliases last."""
-    service = request.service
+    service = work.service
     service.check_accepting()
     models = [_model(name) for name in (*service.models, *service.aliases)]
     return Response([to_json({"object": "list", "data": models})])
@@ -101,9 +102,9 @@ async def list_models(request: Request) -> Response:
     "/v1/models/{model:path}",
     responses=ok("The model.", ServedModel) | errors(401, 404, 500, 503, body=OpenAIErrorBody),
 )
-async def retrieve_model(request: Request, model: str) -> Response:
+async def retrieve_model(work: Work, model: str) -> Response:
     """Return one served model in OpenAI's shape."""
-    request.service.admit(model)
+    work.service.admit(model)
     return Response([to_json(_model(model))])
 
 
@@ -121,16 +122,16 @@ def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
     return b"[%b]" % b",".join([entry % (next(indices), row) for row in base64_of_each(rows)])
 
 
-def _prepare(request: Request, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
+def _prepare(work: Inference, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
     try:
-        return request.prepare(served, body.texts(), body.path, truncate=body.cut)
+        return work.prepare(served, body.texts(), body.path, truncate=body.cut)
     except InputError as error:
         # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")
         raise InputError(sentence, field=error.field, index=error.index) from error
 
 
-async def decode_tokens(request: Request, document: Document) -> Document:
+async def decode_tokens(work: Inference, document: Document) -> Document:
     """Return the document with texts in the place of token ids; unchanged where it holds none.
 
     Bytes that are not UTF-8, as where a client has cut a text inside a character, become U+FFFD as in tiktoken.
@@ -140,7 +141,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
         InputError: one is not an id of the encoding.
         Overloaded: all requests together hold too much.
     """
-    service, value = request.service, document.value
+    service, value = work.service, document.value
     given = value.get("input") if isinstance(value, dict) else None
     if not (isinstance(given, list) and _begins_with_ids(given)):
         return document
@@ -150,7 +151,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
         raise _no_encoding(bool(service.encodings))
     is_single = not isinstance(given[0], list)
     lists = [given] if is_single else given
-    request.check_count(len(lists))
+    work.check_count(len(lists))
     if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MAX_IDS:
         raise HttpError(413, "too_large", f"more than {MAX_IDS} token ids in one request; send fewer")
     # A character has at most four bytes, so more bytes than this are one character too many in any case.
@@ -158,7 +159,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     texts, since = [], 0
     for index, ids in enumerate(lists):
         text = await _decode(ids, encoding, "input" if is_single else f"input[{index}]", max_bytes)
-        request.reserve(len(text))
+        work.reserve(len(text))
         texts.append(text.decode("utf-8", errors="replace"))
         since += len(ids)
         if since > PIECE_IDS:

@@ -7,9 +7,9 @@ import re
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.server.errors import too_large_error
+from gramvec.server.inference import Work
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, ok
-from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
 from gramvec.server.schemas import LenientBody, OneOrManyBody, OneOrManyTexts
 from gramvec.server.state.memory_budget import ENTRY_BYTES
@@ -41,17 +41,17 @@ router = model_router("texts")
 
 
 @router.post("/tokenize", responses=ok("The words of each text.", list[list[Token]]) | ERRORS)
-async def tokenize_texts(request: Request, body: TokenizeRequest) -> Response:
+async def tokenize_texts(work: Work, body: TokenizeRequest) -> Response:
     """Cut texts into words: runs of characters between white space, which `usage` counts.
 
     The models have n-grams in the place of tokens, so an id is only the number of a word in its text. Clients of Text
     Embeddings Inference count tokens with this route.
     """
     texts = body.texts()
-    request.check_count(len(texts))
-    words = request.check_characters(texts, request.service.settings.max_characters * len(texts)) // 2 + len(texts)
-    request.reserve(min(words, MAX_WORDS) * ENTRY_BYTES)
-    with request.admit("words", words) as job:
+    work.check_count(len(texts))
+    words = work.check_characters(texts, work.service.settings.max_characters * len(texts)) // 2 + len(texts)
+    work.reserve(min(words, MAX_WORDS) * ENTRY_BYTES)
+    with work.admit("words", words) as job:
         encoded = await job.run(lambda: _tokenize(texts))
     return Response([encoded])
 

@@ -26,7 +26,7 @@ from gramvec.server.processes.tls import new_context, tls_options
 from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
-from gramvec.server.state.service import PROCESS, Process, Service
+from gramvec.server.state.service import Process, Service
 from gramvec.server.telemetry.logs import FIELDS
 from gramvec.server.telemetry.metrics import UNKNOWN_ROUTE
 
@@ -209,7 +209,7 @@ class Server(uvicorn.Server, Process):
         self._sockets = sockets or []
         self.on_begin(self.loop)
         self.should_exit = self._service.draining
-        self.lifespan.state[PROCESS] = self
+        self._service.host = self
         await super().startup(sockets)
         self.on_ready()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy_error
+from gramvec.server.inference import Work
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
@@ -29,15 +30,15 @@ probes, router = open_router(TAG), model_router(TAG)
 
 
 @probes.get("/health", responses=ok("The process answers."))
-async def health(request: Request) -> Response:
+async def health() -> Response:
     """Report liveness: 200 while the process can answer at all, also while the model loads."""
     return Response([to_json({"status": "alive"})])
 
 
 @probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message gives the reason."))
-async def ready(request: Request) -> Response:
+async def ready(work: Work) -> Response:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
-    service = request.service
+    service = work.service
     if reason := service.unready:
         raise unhealthy_error(reason)
     found: dict[str, str | int] = {"status": "ready"}
@@ -57,13 +58,13 @@ async def ready(request: Request) -> Response:
         e422="A model's folder holds no usable bundle; all models stay as they were.",
     ),
 )
-async def reload(request: Request) -> Response:
+async def reload(work: Work) -> Response:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
     once, and requests under way are finished on the old ones. Else nothing changes, and the answer gives the reason.
     """
-    service = request.service
+    service = work.service
     if not service.settings.api_key:
         raise HttpError(
             403,
@@ -74,9 +75,9 @@ async def reload(request: Request) -> Response:
 
 
 @router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))
-async def info(request: Request) -> Response:
+async def info(work: Work) -> Response:
     """Describe the service: models, indexes, heads, limits, device and versions."""
-    service = request.service
+    service = work.service
     service.check_accepting()
     default = service.admit().embedder
     settings = service.settings
@@ -194,12 +195,12 @@ SHOWN = ("digest", "kind", "precision", "device", "provider", "runtime")
     )
     | errors(401, e404="Metrics are switched off."),
 )
-async def get_metrics(request: Request) -> Response:
+async def get_metrics(request: Request, work: Work) -> Response:
     """Return counters, histograms and gauges of all workers for Prometheus.
 
     The format is OpenMetrics where `Accept` asks for it.
     """
-    service = request.service
+    service = work.service
     if service.settings.metrics == "key":
         request.check(needs_key=True)
     if service.settings.metrics == "off":
@@ -209,7 +210,7 @@ async def get_metrics(request: Request) -> Response:
     service.publish()
     accept = request.sent.get(b"accept", b"").decode("latin-1")
     # In a thread: the import of the library, which the first request waits for, takes 60 ms.
-    with request.admit("expositions", EXPOSITION_COST) as job:
+    with work.admit("expositions", EXPOSITION_COST) as job:
         text, media_type = await job.run(lambda: expose_metrics(service, accept))
     return Response([text], media_type)
 

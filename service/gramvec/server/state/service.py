@@ -41,8 +41,6 @@ log = logging.getLogger("gramvec.server")
 
 T = TypeVar("T")
 
-# Where a server gives the `Process` in the state of the lifespan (ASGI).
-PROCESS = "gramvec.process"
 # More than a request has beside its texts.
 FIELDS = 1_000
 
@@ -50,7 +48,7 @@ FIELDS = 1_000
 class Process:
     """The process around a service. By itself, as under any ASGI server, it has nothing to do.
 
-    A server with more to do gives one of its own in the state of the lifespan, under PROCESS.
+    A server with more to do is one itself, as `Service.host`.
 
     Attributes:
         listens_while_loading: it answers probes before the models are loaded.
@@ -80,7 +78,8 @@ class Service:
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `encodings` are those of token ids. `process` is the one around it, since `begin`. `draining`: no request
+    start. `encodings` are those of token ids. `process` is the one around it, since `begin`; `host` is the server that
+    wants to be it, set before. `draining`: no request
     should be sent here any more, those that come are answered. `stopping`: they are refused, for the reason in
     `stop_reason`.
     """
@@ -96,7 +95,7 @@ class Service:
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
-        self.process = Process()
+        self.host = self.process = Process()
         self.draining = self.stopping = self._closed = False
         self.stop_reason = "the service is shutting down"
         self.failure: str | None = None
@@ -119,13 +118,9 @@ class Service:
         self.indexes = {served.name: served for served in attached if served.kind is INDEX}
         self.heads = {served.name: served for served in attached if served.kind is HEAD}
 
-    def begin(self, process: Process | None = None) -> None:
-        """Take up the service in this process, which may be another one than that which made it, or take it up again.
-
-        Args:
-            process: of the server; None under a server that gives none.
-        """
-        self.process = process or Process()
+    def begin(self) -> None:
+        """Take up the service in this process, which may be another than that which made it, or take it up again."""
+        self.process = self.host
         self.failure = None
         if self._closed:
             self._closed = self.draining = self.stopping = False
