@@ -20,6 +20,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import Timings
+from gramvec.server.batching.queue import HAS_GONE
 from gramvec.server.compressed import unpack
 from gramvec.server.errors import (
     HttpError,
@@ -42,8 +43,6 @@ SomeBody = TypeVar("SomeBody", bound=Body)
 
 CLOSE = (b"connection", b"close")
 NO_TIMINGS = Timings()
-# Where a scope's extensions (ASGI) have a function that tells whether the client has gone.
-HAS_GONE = "gramvec.has_gone"
 NOTHING: dict[str, Any] = {}
 
 # Parameters of a query, or cookies, that are parsed where a dependency of a user's may want them.
@@ -95,7 +94,9 @@ class Request(BaseRequest):
         self.sent: Mapping[bytes, bytes] = dict(scope["headers"])
         self._receive_any = receive
         # Our connections say whether their client has gone; for other servers a task waits for the message of it.
-        self._tells_of_client: Callable[[], bool] | None = scope.get("extensions", NOTHING).get(HAS_GONE)
+        self._tells_of_client: Callable[[], bool] | None = (
+            scope.get("extensions", NOTHING).get(HAS_GONE, NOTHING).get("ask")
+        )
         self._watching: asyncio.Task[None] | None = None
         self._gone = False
         self._send_bare = send

@@ -19,6 +19,8 @@ from gramvec.server.errors import HttpError
 _STRUCTURE = b'",[]{}'
 _OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
 _CLOSING = {ord("["): b"]", ord("{"): b"}"}
+# orjson reads no more containers in one another.
+MAX_DEPTH = 1024
 # Bytes that are scanned between two checks of the count.
 _STEP = 64 * 1024
 # A string as a whole, or a byte that begins, separates or ends values. Quantifiers are possessive, so that no byte is
@@ -56,7 +58,8 @@ def _may_hold_more(raw: bytes, max_values: int) -> bool:
 def first_values(raw: bytes, max_values: int) -> bytes:
     """Return the beginning of a JSON text with about twice `max_values` values, closed so that it is JSON itself.
 
-    A text of at most `max_values` values is returned unchanged. Text that is not JSON stays text that is not JSON.
+    A text of at most `max_values` values is returned unchanged. Text that is not JSON stays text that is not JSON, and
+    what is deeper than orjson reads becomes such.
     """
     open_ones: list[bytes] = []
     # Each value but the first begins after a bracket or a comma; an empty list or object has a bracket of its own. So
@@ -70,6 +73,8 @@ def first_values(raw: bytes, max_values: int) -> bytes:
         elif character in b"]}" and open_ones:
             open_ones.pop()
         begun += character in b"[{,"
+        if len(open_ones) > MAX_DEPTH:
+            return raw[:end]
         # No JSON has this many strings and closing brackets for its values.
         if begun >= 2 * max_values or number > 8 * max_values:
             return raw[: start if character == ord(",") else end] + b"".join(reversed(open_ones))

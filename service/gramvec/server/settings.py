@@ -252,6 +252,12 @@ class Settings(BaseModel):
     send_timeout_seconds: float = Field(
         60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
     )
+    keep_alive_seconds: float = Field(
+        75.0,
+        gt=0,
+        le=86_400,
+        description="Seconds after which an idle connection is closed; longer than a load balancer keeps it.",
+    )
     worker_timeout_seconds: float = Field(
         30.0, ge=2, le=3600, description="Longest time in which one of several workers does not answer its parent."
     )

@@ -102,6 +102,7 @@ def limits_of(settings: Settings) -> Limits:
         header_seconds=settings.header_timeout_seconds,
         body_seconds=settings.body_timeout_seconds,
         send_seconds=settings.send_timeout_seconds,
+        keep_alive_seconds=settings.keep_alive_seconds,
     )
 
 
