@@ -76,7 +76,7 @@ class Seeing:
 def answered(client: TestClient, method: str, path: str, body: Any, **options: Any) -> Any:
     """What is the same in two answers to the same request: all but times and ids."""
     answer = client.request(method, path, json=body, **options)
-    varies = ("x-request-id", "x-total-time", "x-queue-time", "x-inference-time")
+    varies = ("x-request-id", "x-total-time", "x-queue-time", "x-inference-time", "server-timing")
     assert all(name in answer.headers for name in varies), (path, answer.headers)
     return answer.status_code, [one for one in answer.headers.items() if one[0] not in varies], answer.content
 

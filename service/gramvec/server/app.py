@@ -43,8 +43,8 @@ LAST_SPANS_SECONDS = 2.0
 ANY_PORT = ":*"
 CORS_METHODS = ("GET", "POST", "OPTIONS")
 CORS_RESPONSE_HEADERS = (
-    *("retry-after", "www-authenticate", "x-compute-characters", "x-dtype", "x-empty-inputs", "x-ignored-fields"),
-    "x-inference-time",
+    *("retry-after", "server-timing", "www-authenticate", "x-compute-characters", "x-compute-type", "x-dtype"),
+    *("x-empty-inputs", "x-ignored-fields", "x-inference-time"),
     *("x-model", "x-queue-time", "x-request-id", "x-shape", "x-total-time", "x-unknown-inputs"),
 )
 # Chromium keeps a preflight for at most two hours.
@@ -143,8 +143,17 @@ class Application(FastAPI):
                 allow_headers=["*"],
                 expose_headers=CORS_RESPONSE_HEADERS,
                 max_age=CORS_MAX_AGE_SECONDS,
+                # A page that is named may ask for a service in its network; every page may not (Fetch's "private
+                # network access").
+                allow_private_network="*" not in service.settings.cors_origins,
             )
+        self._own_middlewares = len(self.user_middleware)
         self._completed: dict[str, Any] | None = None
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the middlewares around the router; one that gives requests an id of its own is heeded."""
+        stack = super().build_middleware_stack()
+        return OneRequestId(stack) if len(self.user_middleware) > self._own_middlewares else stack
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document (FastAPI), with the headers and examples of our routes."""
@@ -167,6 +176,27 @@ class Application(FastAPI):
             await lifespan(scope, receive, send_shortened)
 
         return shortened
+
+
+class OneRequestId:
+    """A middleware around all others, by which a response has one x-request-id: that of the outermost."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on (ASGI)."""
+
+        async def send_once(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ())]
+                ids = [header for header in headers if header[0].lower() == b"x-request-id"]
+                if len(ids) > 1:
+                    others = [header for header in headers if header[0].lower() != b"x-request-id"]
+                    message = {**message, "headers": [*others, ids[-1]]}
+            await send(message)
+
+        await self._app(scope, receive, send_once)
 
 
 def _origins_of_any_port(origins: Sequence[str]) -> str | None:

@@ -42,6 +42,7 @@ SENTENCES = {
     "list_type": "{path}: must be a list, got {given}",
     "too_short": "{path}: must hold two texts, got {actual_length}",
     "too_long": "{path}: must hold two texts, got {actual_length}",
+    "one_text": "{path}: must hold one text, got {actual_length}; pairs of texts have no labels here",
     "bool_type": "{path}: must be true or false, got {given}",
     "int_type": "{path}: must be a whole number, got {given}",
     "float_type": "{path}: must be a number, got {given}",
@@ -239,6 +240,8 @@ def from_validation(
     kind = first["type"]
     if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
         return HttpError(422, "empty", f"{path} is empty; give at least one", param=param)
+    if kind == "too_long" and first.get("ctx", {}).get("max_length") == 1:
+        kind = "one_text"
     sentence = _sentence(kind, path, first, known_fields)
     if kind == "missing" and isinstance(given, dict) and param in known_fields:
         unknown = [name for name in islice(given, 100) if name not in known_fields]

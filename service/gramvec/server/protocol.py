@@ -42,8 +42,8 @@ FREE_CHUNKS, MIN_CHUNK_BYTES = 256, 64
 MAX_ESCAPES = 1_000
 # A connection beyond the limit has this long to ask for a probe.
 PROBE_SECONDS = 1.0
-# A client that has closed its side may wait for its answer, as `nc -N` does, or have gone. The first is supposed as
-# long as this.
+# A client that has closed its side may wait for its answer, as `nc -N` does, or have gone. Without an answer for this
+# long the second is supposed, and nothing more is computed for it.
 HALF_CLOSED_SECONDS = 5.0
 # Bytes of unfinished heads and of requests sent ahead that a connection holds without being counted.
 UNCOUNTED_BYTES = 4 * 1024
@@ -275,13 +275,6 @@ class LimitedProtocol(HttpToolsProtocol):
         # TLS has no half of a connection.
         return self.scheme == "http" and bool(self.in_flight or self.pipeline or self._ahead)
 
-    def _has_gone(self, cycle: RequestResponseCycle) -> bool:
-        """Return True if the client of a request is known to have gone, or seems so."""
-        ended_at = self._ended_at
-        return cycle.disconnected or (
-            ended_at is not None and self.loop.time() - ended_at > HALF_CLOSED_SECONDS and not cycle.response_complete
-        )
-
     def _disconnect(self) -> None:
         running = self._running
         if running is not None and not running.response_complete:
@@ -309,7 +302,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def sweep(self, now: float) -> None:
         """Close the connection if a wait for its client is over."""
         limits = self.guard.limits
-        if self._is_read_too_slowly(now):
+        if self._is_read_too_slowly(now) or self._seems_gone(now):
             self.transport.raw.abort()
         elif self._ignores_input or self.transport.is_closing():
             pass
@@ -338,6 +331,12 @@ class LimitedProtocol(HttpToolsProtocol):
             return False
         taken = written - unsent - self._taken_before
         return now - self._unsent_since > limit or now - self._answer_since > limit + taken / MIN_RATE
+
+    def _seems_gone(self, now: float) -> bool:
+        """Return True for a client that has closed its side, and has waited for an answer for long."""
+        if self._ended_at is None or now - self._ended_at <= HALF_CLOSED_SECONDS:
+            return False
+        return self.in_flight and self._running is not None and not self._running.response_started
 
     # Reading
 
@@ -466,7 +465,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._check_target()
         before = self.cycle
         super().on_headers_complete()
-        self.scope["extensions"] = {HAS_GONE: {"ask": partial(self._has_gone, self.cycle)}}
+        self.scope["extensions"] = {HAS_GONE: {"ask": partial(getattr, self.cycle, "disconnected")}}
         self._in_body, self._left = True, self._length
         self._body_bytes = self._framing_bytes = self._discarded = self._chunks = self._trailer_lines = 0
         if self._is_extra:
@@ -559,6 +558,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._since = self._heard = self.loop.time()
+        if self._ended_at is not None:
+            self._ended_at = self._since
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self._refusal is not None:

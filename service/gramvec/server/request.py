@@ -200,8 +200,10 @@ class Request(BaseRequest):
         self._whole = self._body = body if len(parts) == 1 else b"".join(parts)
         return self._whole
 
-    async def document(self, max_values: int | None = None) -> Document:
+    async def document(self, max_values: int | None = None, *, any_type: bool = False) -> Document:
         """Return the body as a JSON value, cut where it holds more than `max_values` values.
+
+        With `any_type` it is read whatever its content type says.
 
         Parsing 256 texts takes 10 us, 8 MiB take 15 ms. orjson holds the GIL, so a thread would not spare the loop.
 
@@ -209,7 +211,7 @@ class Request(BaseRequest):
             HttpError: 415 for another content type, 400 for what is not JSON, 413 for too many bytes.
         """
         headers = self.sent
-        if headers.get(b"content-type") != b"application/json":
+        if headers.get(b"content-type") != b"application/json" and not any_type:
             check_content_type(headers)
         raw = await self.body()
         if b"content-encoding" in headers:
@@ -316,12 +318,16 @@ class Request(BaseRequest):
         """Return the headers that every response has."""
         self._note_time()
         timings = self.timings
+        total, queue, inference = self.seconds * 1e3, timings.queue_ms, timings.inference_ms
         headers = [
             (b"x-request-id", self.request_id),
+            (b"x-compute-type", self.service.compute_type),
             (b"x-compute-characters", b"%d" % timings.characters),
-            (b"x-total-time", b"%.3f" % (self.seconds * 1e3)),
-            (b"x-queue-time", b"%.3f" % timings.queue_ms),
-            (b"x-inference-time", b"%.3f" % timings.inference_ms),
+            # Whole milliseconds, as Text Embeddings Inference has them and its clients read them.
+            (b"x-total-time", b"%d" % total),
+            (b"x-queue-time", b"%d" % queue),
+            (b"x-inference-time", b"%d" % inference),
+            (b"server-timing", b"total;dur=%.3f, queue;dur=%.3f, inference;dur=%.3f" % (total, queue, inference)),
         ]
         if label := self.label or self.service.default_label:
             headers.append((b"x-model", label))

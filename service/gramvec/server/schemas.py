@@ -182,6 +182,12 @@ OneOrManyTexts = Annotated[
 ]
 
 
+OneOrManyOrNoTexts = Annotated[
+    Annotated[str, Tag("@one")] | Annotated[Annotated[list[str], Field(fail_fast=True)], Tag("@many")],
+    Discriminator(_one_or_many),
+]
+
+
 class OneOrManyBody(Body):
     """Body with one text or a list of texts in the field that `holds` names."""
 
@@ -200,6 +206,17 @@ class OneOrManyBody(Body):
 Truncate = Annotated[
     bool | None,
     Field(description="Cut a text at the length limit instead of refusing it; null for the service's setting."),
+]
+
+
+def _empty_as_null(value: Any) -> Any:
+    return None if value == "" else value
+
+
+NoPrompt = Annotated[
+    None,
+    BeforeValidator(_empty_as_null),
+    Field(description="The models have no prompts; only null and an empty name are accepted."),
 ]
 
 
@@ -222,7 +239,7 @@ class EmbedRequest(OneOrManyBody, LenientBody):
         None,
         description="Only the semantic or only the lexical columns, where the service has both; null for all.",
     )
-    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    prompt_name: NoPrompt = None
     model: RequestedModel = None
 
 
@@ -245,6 +262,29 @@ TextsOrObjects = Annotated[
 OneOrManyItems = Annotated[
     Annotated[str, Tag("@one")] | Annotated[TextsOrObjects, Tag("@many")],
     Discriminator(_one_or_many),
+]
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _only_one(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _word_or_flag(value: Any) -> str:
+    return "@word" if isinstance(value, str) else "@flag"
+
+
+TruncateInWords = Annotated[
+    Annotated[bool | None, Tag("@flag")]
+    | Annotated[Literal["NONE", "START", "END"], BeforeValidator(_upper), Tag("@word")],
+    Discriminator(_word_or_flag),
+    Field(
+        description="Cut a text at the length limit instead of refusing it; null for the service's setting. In NVIDIA's"
+        " and Cohere's words NONE, or the end that is cut."
+    ),
 ]
 
 
@@ -275,12 +315,14 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
     output_dtype: Literal["float", "int8", "uint8", "binary", "ubinary"] | None = Field(
         "float", description="Voyage's name of the components' type, see precision of /embed."
     )
-    embedding_type: Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None = Field(
-        None, description="Jina's name of the components' type, or base64 for its form."
-    )
+    embedding_type: Annotated[
+        Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None,
+        BeforeValidator(_only_one),
+        Field(description="Jina's name of the components' type, or base64 for its form; also in a list of one."),
+    ] = None
     normalized: bool | None = Field(True, description="Scale each vector to length 1, in Jina's words.")
     truncation: Truncate = Field(None, description="Voyage's name of truncate.")
-    truncate: Truncate = None
+    truncate: TruncateInWords = None
     user: str | None = Field(None, description="Accepted and ignored.")
 
     def texts(self) -> list[str]:
@@ -313,7 +355,13 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
     @property
     def cut(self) -> bool | None:
         """True to cut a long text, False to refuse it, None for the service's setting."""
-        return self.truncate if self.truncate is not None else self.truncation
+        given = self.truncate if self.truncate is not None else self.truncation
+        return given != "NONE" if isinstance(given, str) else given
+
+    @property
+    def direction(self) -> Literal["left", "right"]:
+        """The end at which a long text is cut."""
+        return "left" if self.truncate == "START" else "right"
 
 
 class SourceAndSentences(LenientBody):
@@ -387,7 +435,7 @@ class SimilarityParameters(LenientBody):
 
     truncate: Truncate = None
     truncation_direction: Direction = "right"
-    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    prompt_name: NoPrompt = None
 
 
 class SimilarityRequest(LenientBody):

@@ -1,25 +1,48 @@
-"""POST /api/embed, /api/embeddings and /api/show, GET /api/tags and /api/version: the shapes of Ollama's clients."""
+"""Routes below /api: the shapes of Ollama's clients."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec import __version__
 from gramvec.embed.vectors import check_dimensions
 from gramvec.server.inference import Work
-from gramvec.server.model_route import model_router
+from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
+from gramvec.server.request import Document, Request
 from gramvec.server.responses import Response, count_words, to_json
 from gramvec.server.routes.embed import make_finisher
-from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyTexts, Truncate
+from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyOrNoTexts, Truncate
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 from gramvec.server.state.models import LoadedModel
 
-# Ollama's clients add this tag to a name that has none.
+# Ollama lists a name without a tag with this one, and its clients add it.
 TAG = ":latest"
+# Content types with which a page of any origin may send a body without asking first (Fetch, CORS-safelisted).
+SAFELISTED = (b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/plain", b"")
+
+
+class OllamaRoute(ModelRoute):
+    """Route whose body is JSON whatever its content type says, as Ollama reads it, and may name the model `name`."""
+
+    async def document(self, request: Request) -> Document:
+        """Return the body of a request, with `model` in the place of the earlier `name`.
+
+        Raises:
+            HttpError: 415 from a page of a browser that has not asked whether it may send JSON.
+        """
+        media_type = request.sent.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        is_of_page = b"origin" in request.sent and media_type in SAFELISTED
+        document = await request.document(any_type=not is_of_page)
+        value = document.value
+        if isinstance(value, dict) and value.get("model") is None and value.get("name") is not None:
+            document = document._replace(
+                value={**{k: v for k, v in value.items() if k != "name"}, "model": value["name"]}
+            )
+        return document
 
 
 class OllamaRequest(OneOrManyBody, LenientBody):
@@ -31,7 +54,9 @@ class OllamaRequest(OneOrManyBody, LenientBody):
 
     holds = "input"
 
-    input: OneOrManyTexts = Field(description="One text, or a list of texts.")
+    input: OneOrManyOrNoTexts = Field(
+        default_factory=list, description="One text, or a list of texts; none only loads the model."
+    )
     model: str
     truncate: Truncate = True
     dimensions: Dimensions = None
@@ -42,7 +67,7 @@ class OllamaPrompt(LenientBody):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"model": "gramvec-en", "prompt": "vehicles"}]})
 
-    prompt: str
+    prompt: str | None = Field(None, description="The text; none only loads the model.")
     model: str
 
 
@@ -82,7 +107,13 @@ class OllamaVersion(BaseModel):
     version: str
 
 
-router = model_router("as Ollama")
+class OllamaStatus(BaseModel):
+    """The response of /api/pull, of which each is a line of its own where a client wants to follow."""
+
+    status: Literal["success"]
+
+
+router = model_router("as Ollama", OllamaRoute)
 
 
 @router.post("/api/embed", responses=ok("The vectors.", OllamaAnswer, headers=EMPTY_HEADERS) | ERRORS)
@@ -94,6 +125,9 @@ async def create_ollama_embeddings(work: Work, body: OllamaRequest) -> Response:
     work.check_count(len(texts))
     dimensions = work.dimensions(served, body.dimensions)
     check_dimensions(dimensions, served.embedder.dimension)
+    if not texts:
+        nothing = {"embeddings": [], "total_duration": 0, "load_duration": 0, "prompt_eval_count": 0}
+        return Response([to_json({"model": body.model, **nothing})])
     texts = work.prepare(served, texts, body.path, truncate=body.truncate)
     work.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     vectors, finished = make_finisher(await work.embed(served, texts, body.path), True, dimensions)
@@ -112,6 +146,8 @@ async def create_ollama_embeddings(work: Work, body: OllamaRequest) -> Response:
 async def create_ollama_embedding(work: Work, body: OllamaPrompt) -> Response:
     """Embed one text in Ollama's earlier shape."""
     served = work.model(body.model.removesuffix(TAG))
+    if not body.prompt:
+        return Response([to_json({"embedding": []})])
     dimensions = work.dimensions(served, None)
     texts = work.prepare(served, [body.prompt], lambda index: "prompt", truncate=True)
     embeddings = await work.embed(served, texts, lambda index: "prompt")
@@ -120,13 +156,17 @@ async def create_ollama_embedding(work: Work, body: OllamaPrompt) -> Response:
 
 
 @router.get("/api/tags", responses=ok("The models.", OllamaModels) | errors(401, 500, 503))
-async def list_ollama_models(work: Work) -> Response:
+async def list_ollama_models(work: Work) -> OllamaModels:
     """List the served models and aliases in Ollama's shape."""
-    service = work.service
-    service.check_accepting()
-    names = {name: name for name in service.models} | dict(service.aliases)
-    models = [_describe(alias, service.admit(name)) for alias, name in names.items()]
-    return Response([to_json({"models": models})])
+    work.service.check_accepting()
+    names = {name: name for name in work.service.models} | dict(work.service.aliases)
+    return OllamaModels(models=[_describe(alias, work.service.admit(name)) for alias, name in names.items()])
+
+
+@router.get("/api/ps", responses=ok("The models.", OllamaModels) | errors(401, 500, 503))
+async def list_loaded_ollama_models(work: Work) -> OllamaModels:
+    """List the models that are loaded, which are all that are served."""
+    return await list_ollama_models(work)
 
 
 @router.post("/api/show", responses=ok("The model.") | ERRORS)
@@ -143,10 +183,17 @@ async def show_ollama_model(work: Work, body: OllamaName) -> Response:
     return Response([to_json({**described, "capabilities": ["embedding"], "model_info": facts})])
 
 
+@router.post("/api/pull", responses=ok("The model is served.", OllamaStatus) | ERRORS)
+async def pull_ollama_model(work: Work, body: OllamaName) -> OllamaStatus:
+    """Confirm that a model is served, for clients that pull a model before they use it. Nothing is loaded."""
+    work.service.admit(body.model.removesuffix(TAG))
+    return OllamaStatus(status="success")
+
+
 @router.get("/api/version", responses=ok("The version.", OllamaVersion) | errors(401, 500, 503))
-async def report_ollama_version() -> Response:
+async def report_ollama_version() -> OllamaVersion:
     """Return the version of gramvec, in Ollama's shape."""
-    return Response([to_json({"version": __version__})])
+    return OllamaVersion(version=__version__)
 
 
 def _describe(name: str, served: LoadedModel) -> dict[str, Any]:
@@ -161,8 +208,8 @@ def _describe(name: str, served: LoadedModel) -> dict[str, Any]:
     }
     # A bundle holds no time, so that the same training gives the same bytes.
     return {
-        "name": name,
-        "model": name,
+        "name": name if ":" in name else name + TAG,
+        "model": name if ":" in name else name + TAG,
         "modified_at": "1970-01-01T00:00:00Z",
         "size": embedder.manifest.rows * embedder.dimension,
         "digest": embedder.digest,

@@ -25,6 +25,8 @@ from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.token_ids import PIECE_IDS, Encoding, UnknownId
 from gramvec.text.arrays import Array
 
+# Ollama's clients add this tag to a name that has none.
+LATEST = ":latest"
 # OpenAI takes as many in one request.
 MAX_IDS = 300_000
 BYTES_A_CHARACTER = 4
@@ -90,27 +92,27 @@ async def _create_embeddings(work: Inference, body: EmbeddingsRequest, model: st
 
 
 @router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
-async def list_models(work: Work) -> Response:
+async def list_models(work: Work) -> ServedModels:
     """List the served models in OpenAI's shape: the default first, aliases last."""
     service = work.service
     service.check_accepting()
     models = [_model(name) for name in (*service.models, *service.aliases)]
-    return Response([to_json({"object": "list", "data": models})])
+    return ServedModels(object="list", data=models)
 
 
 @router.get(
     "/v1/models/{model:path}",
     responses=ok("The model.", ServedModel) | errors(401, 404, 500, 503, body=OpenAIErrorBody),
 )
-async def retrieve_model(work: Work, model: str) -> Response:
+async def retrieve_model(work: Work, model: str) -> ServedModel:
     """Return one served model in OpenAI's shape."""
-    work.service.admit(model)
-    return Response([to_json(_model(model))])
+    work.service.admit(model.removesuffix(LATEST))
+    return _model(model)
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model(name: str) -> ServedModel:
     # A bundle holds no time, so that the same training gives the same bytes.
-    return {"id": name, "object": "model", "created": 0, "owned_by": "gramvec"}
+    return ServedModel(id=name, object="model", created=0, owned_by="gramvec")
 
 
 def _entries(rows: Array, indices: Iterator[int]) -> bytes:
@@ -124,7 +126,7 @@ def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
 
 def _prepare(work: Inference, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
     try:
-        return work.prepare(served, body.texts(), body.path, truncate=body.cut)
+        return work.prepare(served, body.texts(), body.path, truncate=body.cut, direction=body.direction)
     except InputError as error:
         # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")

@@ -1,4 +1,4 @@
-"""POST /tokenize: the words of texts and their places, in the shape of Text Embeddings Inference."""
+"""Routes in the shape of Text Embeddings Inference: POST /tokenize, the words of texts, and what ranks as a service."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gramvec.server.errors import too_large_error
+from gramvec import __version__
+from gramvec.server.errors import SENTENCES, HttpError, too_large_error
 from gramvec.server.inference import Work
 from gramvec.server.model_route import model_router
-from gramvec.server.openapi import ERRORS, ok
+from gramvec.server.openapi import ERRORS, errors, ok
 from gramvec.server.responses import Response, to_json
+from gramvec.server.routes.rank import RERANKED, RerankOrRankRequest, rerank_texts
 from gramvec.server.schemas import LenientBody, OneOrManyBody, OneOrManyTexts
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
@@ -50,10 +52,24 @@ async def tokenize_texts(work: Work, body: TokenizeRequest) -> Response:
     texts = body.texts()
     work.check_count(len(texts))
     words = work.check_characters(texts, work.service.settings.max_characters * len(texts)) // 2 + len(texts)
+    for index, text in enumerate(texts):
+        if not text.isascii() and not is_whole(text):
+            raise HttpError(
+                422, "validation", SENTENCES["string_unicode"].format(path=body.path(index)), param=body.path(index)
+            )
     work.reserve(min(words, MAX_WORDS) * ENTRY_BYTES)
     with work.admit("words", words) as job:
         encoded = await job.run(lambda: _tokenize(texts))
     return Response([encoded])
+
+
+def is_whole(text: str) -> bool:
+    """Return True for a text without lone surrogates, which no JSON can have."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _tokenize(texts: list[str]) -> bytes:
@@ -68,3 +84,42 @@ def _tokenize(texts: list[str]) -> bytes:
             row.append({"id": place, "text": word[0], "special": False, "start": word.start(), "stop": word.end()})
         found.append(row)
     return to_json(found)
+
+
+class RerankerModel(BaseModel):
+    """Type of a model that ranks."""
+
+    reranker: dict[str, dict[str, str | int]]
+
+
+class RerankerInfo(BaseModel):
+    """What clients that look for a service of rankings want to see of it."""
+
+    model_id: str
+    model_type: RerankerModel
+    max_client_batch_size: int
+    max_input_length: int
+    version: str
+
+
+@router.get("/reranker/info", responses=ok("The model.", RerankerInfo) | errors(401, 500, 503))
+async def describe_reranker(work: Work) -> RerankerInfo:
+    """Describe the default model as one that ranks, for clients that take no other.
+
+    Dify's provider, for example, takes the address of this service with /reranker behind it.
+    """
+    work.service.check_accepting()
+    embedder = work.service.admit().embedder
+    return RerankerInfo(
+        model_id=embedder.name,
+        model_type=RerankerModel(reranker={"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}}),
+        max_client_batch_size=work.service.settings.max_texts,
+        max_input_length=embedder.max_characters,
+        version=__version__,
+    )
+
+
+@router.post("/reranker/rerank", responses=RERANKED | ERRORS)
+async def rerank_texts_as_reranker(work: Work, body: RerankOrRankRequest) -> Response:
+    """Rank texts for a query as `/rerank` does."""
+    return await rerank_texts(work, body)

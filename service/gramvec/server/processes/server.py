@@ -22,7 +22,7 @@ import uvicorn
 from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, reload_failed_error
-from gramvec.server.processes.tls import new_context, tls_options
+from gramvec.server.processes.tls import new_context, state_of_files, tls_options
 from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
@@ -149,6 +149,7 @@ class Server(uvicorn.Server, Process):
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = self.reload_refused = False
         self.reloads = 0
+        self._certificate_state = state_of_files(settings)
 
     def _count_refused(self, status: int, *, begun: bool, request_id: bytes) -> None:
         """Count an answer that the application never gave, and log it where all requests are."""
@@ -220,6 +221,7 @@ class Server(uvicorn.Server, Process):
             self.on_sweep()
         if counter % TRIM_TICKS == 0:
             trim()
+            await self._renew_certificate()
         return await super().on_tick(counter)
 
     # Reloads
@@ -234,6 +236,21 @@ class Server(uvicorn.Server, Process):
                 raise reload_failed_error(str(error)) from None
             await self._listen_with(context)
         return await self._service.renew()
+
+    async def _renew_certificate(self) -> None:
+        """Take a certificate whose files have changed, once they fit together; the old one serves until then."""
+        settings = self._service.settings
+        state = state_of_files(settings)
+        if state == self._certificate_state or self._service.draining or (self._reload and not self._reload.done()):
+            return
+        self._certificate_state = state
+        try:
+            context = new_context(settings)
+        except InputError as error:
+            log.error("the certificate was not renewed, the old one stays: %s", error)
+        else:
+            await self._listen_with(context)
+            log.info("the certificate was renewed")
 
     async def _listen_with(self, context: ssl.SSLContext) -> None:
         """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
 
 from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy_error
@@ -29,23 +31,45 @@ TAG = "operations"
 probes, router = open_router(TAG), model_router(TAG)
 
 
-@probes.get("/health", responses=ok("The process answers."))
-async def health() -> Response:
+class Alive(BaseModel):
+    """The response of /health."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """The response of /ready."""
+
+    status: Literal["ready"] = "ready"
+
+
+class ReadyWorkers(Ready):
+    """The response of /ready where there are several workers."""
+
+    workers: int
+    workers_running: int
+
+
+@probes.get("/health", responses=ok("The process answers.", Alive))
+async def health() -> Alive:
     """Report liveness: 200 while the process can answer at all, also while the model loads."""
-    return Response([to_json({"status": "alive"})])
+    return Alive()
 
 
-@probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message gives the reason."))
-async def ready(work: Work) -> Response:
+@probes.get(
+    "/ready",
+    responses=ok("Requests are taken.", ReadyWorkers | Ready)
+    | errors(e503="They are not; the message gives the reason."),
+)
+async def ready(work: Work) -> ReadyWorkers | Ready:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
     service = work.service
     if reason := service.unready:
         raise unhealthy_error(reason)
-    found: dict[str, str | int] = {"status": "ready"}
-    if service.settings.workers > 1:
-        # Still 200 while one of several is replaced: the others serve, and requests should keep coming here.
-        found |= {"workers": service.settings.workers, "workers_running": service.workers_running}
-    return Response([to_json(found)])
+    if service.settings.workers == 1:
+        return Ready()
+    # Still 200 while one of several is replaced: the others serve, and requests should keep coming here.
+    return ReadyWorkers(workers=service.settings.workers, workers_running=service.workers_running)
 
 
 @router.post(
@@ -65,7 +89,7 @@ async def reload(work: Work) -> Response:
     once, and requests under way are finished on the old ones. Else nothing changes, and the answer gives the reason.
     """
     service = work.service
-    if not service.settings.api_key:
+    if not service.settings.needs_key:
         raise HttpError(
             403,
             "unauthorized",

@@ -151,6 +151,7 @@ class VoyageAnswer(BaseModel):
     usage: RankUsage
 
 
+RERANKED = ok("The places and scores, the best first.", list[RankedText] | RankAnswer | VoyageAnswer)
 RANKED = ok("The documents' places and scores, the best first.", RankAnswer | VoyageAnswer)
 
 
@@ -168,10 +169,7 @@ router = model_router("texts")
 v1 = model_router("as OpenAI")
 
 
-@router.post(
-    "/rerank",
-    responses=ok("The places and scores, the best first.", list[RankedText] | RankAnswer | VoyageAnswer) | ERRORS,
-)
+@router.post("/rerank", responses=RERANKED | ERRORS)
 async def rerank_texts(work: Work, body: RerankOrRankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from weakref import WeakSet
 
 from gramvec.embed.embedder import Embedder
-from gramvec.errors import GramvecError
+from gramvec.errors import GramvecError, InputError
 from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
@@ -99,8 +99,7 @@ class Service:
         self.draining = self.stopping = self._closed = False
         self.stop_reason = "the service is shutting down"
         self.failure: str | None = None
-        keys = [key.get_secret_value() for key in settings.api_key]
-        self.auth = Auth(keys) if keys else None
+        self.auth = Auth(settings.read_keys()) if settings.needs_key else None
         self.logs_all = settings.access_log == "on"
         self.spans: Spans | None = None
         self.memory = MemoryBudget(settings.max_bytes_in_flight, lambda: self.process.unsent_bytes())
@@ -114,6 +113,8 @@ class Service:
     def _serve(self, models: dict[str, LoadedModel], attached: Sequence[AttachedFile]) -> None:
         self.models: Mapping[str, LoadedModel] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
+        # In Text Embeddings Inference's words.
+        self.compute_type = b"cpu" if self.served is None or self.served.embedder.device == "cpu" else b"gpu"
         self.attached = attached
         self.indexes = {served.name: served for served in attached if served.kind is INDEX}
         self.heads = {served.name: served for served in attached if served.kind is HEAD}
@@ -187,6 +188,7 @@ class Service:
         self.check_accepting()
         if self.draining:
             raise unhealthy_error(self.stop_reason)
+        self._renew_keys()
         if self._renewal is not None:
             raise reload_running_error()
         task = self._renewal = asyncio.create_task(self._renew())
@@ -196,6 +198,16 @@ class Service:
         if task.cancelled():
             raise unhealthy_error(self.stop_reason)
         return task.result()
+
+    def _renew_keys(self) -> None:
+        """Take the keys of the file as they are now: one that was revoked opens nothing from here on."""
+        if self.auth is None:
+            return
+        try:
+            self.auth = Auth(self.settings.read_keys())
+        except InputError as error:
+            log.error("the keys stay as they are: %s", error)
+            raise reload_failed_error(str(error)) from None
 
     def _renew_later(self, task: asyncio.Task[Reloaded]) -> None:
         self._renewal = None
