@@ -256,6 +256,7 @@ class Server(uvicorn.Server, Process):
         """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""
         loop, old = asyncio.get_running_loop(), self.servers
         self.config.ssl = context
+        self._certificate_state = state_of_files(self._service.settings)
         self.servers = [
             await loop.create_server(self._make_protocol, sock=listener.dup(), ssl=context, backlog=BACKLOG)
             for listener in self._sockets
