@@ -252,7 +252,11 @@ class Settings(BaseModel):
         description="Longest pause in a request's body, and the time after which it has to come at 500 bytes a second.",
     )
     send_timeout_seconds: float = Field(
-        60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
+        60.0,
+        gt=0,
+        le=3600,
+        description="Longest time in which a client takes nothing of its answer; afterwards it has to take"
+        " 500 bytes a second.",
     )
     keep_alive_seconds: float = Field(
         75.0,
@@ -264,7 +268,9 @@ class Settings(BaseModel):
         30.0, ge=2, le=3600, description="Longest time in which one of several workers does not answer its parent."
     )
     max_connections: int = Field(
-        4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
+        4096,
+        ge=1,
+        description="Most connections at once to one process; one more is answered 503 and closed, but for a probe.",
     )
     max_header_lines: int = Field(
         100, ge=10, description="Most header lines of a request; one with more is answered 431."
