@@ -193,6 +193,18 @@ def test_ours_in_theirs_with_a_prefix_and_a_dependency(small: Embedder, place: s
     assert any(one["name"] == "x-token" for one in document["paths"]["/text/embed"]["post"]["parameters"])
 
 
+def test_below_a_prefix_or_a_mount_with_a_parameter_of_theirs(small: Embedder) -> None:
+    app = FastAPI()
+    app.include_router(router(Settings(), small), prefix="/of/{tenant}")
+    inner = create_app(Settings(), small)
+    outer = FastAPI(lifespan=lambda _: inner.router.lifespan_context(inner))
+    outer.mount("/of/{tenant}", inner)
+    for one in (app, outer):
+        with TestClient(one) as client:
+            for method, path, body in ASKED:
+                assert client.request(method, f"/of/me{path}", json=body).status_code == 200, path
+
+
 def test_a_dependency_may_read_the_body_too_and_is_told_of_errors(small: Embedder) -> None:
     told: list[Any] = []
 

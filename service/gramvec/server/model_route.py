@@ -130,8 +130,15 @@ class ModelRoute(APIRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return whether this route is that of a request (Starlette): what takes GET takes HEAD (RFC 9110, 9.1)."""
-        if scope["type"] != "http" or not (self.param_convertors or scope["path"].endswith(self.path)):
-            return Match.NONE, {}  # without a regular expression, of which a request would pass dozens
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        if not self.param_convertors:
+            # Without a regular expression, of which a request would pass dozens.
+            if not scope["path"].endswith(self.path):
+                return Match.NONE, {}
+            is_alone = scope["path"] == self.path and "fastapi" not in scope and not scope.get("root_path")
+            if is_alone and scope["method"] in (self.methods or ()):
+                return Match.FULL, {"endpoint": self.endpoint, "path_params": {}, "route": self}
         match, found = super().matches(scope)
         if match is Match.PARTIAL and scope["method"] == "HEAD" and "GET" in (self.methods or ()):
             match = Match.FULL
@@ -203,12 +210,15 @@ class ModelRoute(APIRoute):
         """Return True where no dependency is to be solved but ours, and nobody watches how FastAPI solves them."""
         if self._is_replaced or getattr(provider, "dependency_overrides", None):
             return False
-        return all(given.call is inference and not given.dependencies for given in dependant.dependencies)
+        # A generator would cost a tenth of what the whole of this route does.
+        return not [given for given in dependant.dependencies if given.call is not inference or given.dependencies]
 
     async def _answer(self, request: Request, dependant: Dependant) -> BaseResponse:
         """Return the response of the handler, whose parameters are the request's, the body, and the models."""
         request.check(needs_key=self.needs_key)
-        values: dict[str, Any] = {**request.scope["path_params"]}
+        # Below a prefix of a user's there are others in the path.
+        in_path = request.scope["path_params"]
+        values: dict[str, Any] = {field.name: in_path[field.alias] for field in dependant.path_params}
         if self.body is not None:
             document = await self.read(request)
             values["body"] = request.validate(document, self.schema(document.value))
@@ -237,6 +247,10 @@ class ModelRoute(APIRoute):
             except HttpError as refusal:
                 return refusal
         return HttpError(422, "validation", f"{path_of(first['loc'])}: {first['msg']}", param=path_of(first["loc"]))
+
+    def has_other_methods(self, request: Request, error: HTTPException) -> bool:
+        """Return True for FastAPI's error of a method that this path does not take."""
+        return error.status_code == 405 and not request.started and request.method not in (self.methods or ())
 
     async def refuse_method(self, request: Request) -> None:
         """Answer a request of a method that this path does not take, or OPTIONS."""
@@ -277,48 +291,56 @@ def _chooser(body: Any) -> Callable[[Any], type[Body]]:
 
 async def finish(request: Request, answering: Coroutine[Any, Any, None], route: ModelRoute | None = None) -> None:
     """Answer a request, count it, and be the last resort for its failures."""
-    service = request.service
     try:
-        await _answer_or_refuse(request, answering, route)
-    except (ClientDisconnect, ClientGone):
-        await _respond_to_nobody(request)
-    except asyncio.CancelledError:
-        if not service.stopping:
-            raise
-        # The grace time is over: the server cancels what a stalled client still holds open.
-        if not request.started:
-            await request.respond(request.refuse(unhealthy_error(service.stop_reason)))
-    except Exception as error:
-        if error in (request.send_error, request.theirs):
-            raise
-        if isinstance(error, HTTPException):  # as a limit of FastAPI's on bodies raises it
-            request.status = error.status_code
-            raise
-        request.error = error
-        handlers = request.app.exception_handlers
-        if request.started and request.complete:
-            pass
-        elif request.started or Exception in handlers or 500 in handlers:
-            request.status = 500
-            raise
-        else:
-            await request.respond(request.refuse(BUG))
-            request.reason = None
+        await answering
+    except (Exception, asyncio.CancelledError) as error:
+        await _recover(request, error, route)
     finally:
         request.release()
         _record(request)
 
 
-async def _answer_or_refuse(request: Request, answering: Coroutine[Any, Any, None], route: ModelRoute | None) -> None:
-    try:
+async def _recover(request: Request, error: BaseException, route: ModelRoute | None) -> None:
+    """Answer a request that has ended with an error; raises what others are to answer."""
+    if isinstance(error, HTTPException) and route is not None and route.has_other_methods(request, error):
         try:
-            await answering
-        except HTTPException as error:  # FastAPI's for a method that a path does not take
-            if route is None or error.status_code != 405 or request.started or request.method in (route.methods or ()):
-                raise
             await route.refuse_method(request)
-    except (HttpError, GramvecError) as error:
+        except (HttpError, GramvecError) as refused:
+            error = refused
+        else:
+            return
+    if isinstance(error, HttpError | GramvecError):
         await request.respond(refusal(request, error))
+    elif isinstance(error, ClientDisconnect | ClientGone):
+        await _respond_to_nobody(request)
+    elif isinstance(error, asyncio.CancelledError):
+        if not request.service.stopping:
+            raise error
+        # The grace time is over: the server cancels what a stalled client still holds open.
+        if not request.started:
+            await request.respond(request.refuse(unhealthy_error(request.service.stop_reason)))
+    else:
+        await _answer_failure(request, error)
+
+
+async def _answer_failure(request: Request, error: BaseException) -> None:
+    """Answer a request that nobody foresaw would fail; raises what is the server's or the application's to answer."""
+    if error in (request.send_error, request.theirs):
+        raise error
+    if isinstance(error, HTTPException):  # as a limit of FastAPI's on bodies raises it
+        request.status = error.status_code
+        raise error
+    assert isinstance(error, Exception)
+    request.error = error
+    handlers = request.app.exception_handlers
+    if request.started and request.complete:
+        pass
+    elif request.started or Exception in handlers or 500 in handlers:
+        request.status = 500
+        raise error
+    else:
+        await request.respond(request.refuse(BUG))
+        request.reason = None
 
 
 async def _respond_to_nobody(request: Request) -> None:
