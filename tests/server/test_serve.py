@@ -221,11 +221,14 @@ def test_a_daemon_without_standard_streams_ends_with_0(tmp_path: Path, closed: s
     path = tmp_path / "s"
     command = f"{sys.executable} -m gramvec serve --unix-socket {path} --model sif --workers {workers} {closed}"
     with subprocess.Popen(["/bin/sh", "-c", f"exec {command}"], stderr=subprocess.DEVNULL) as process:
-        transport = httpx.HTTPTransport(uds=str(path))
-        with httpx.Client(transport=transport, base_url="http://local") as client:
-            until(lambda: path.exists() and client.get("/ready").status_code == 200)
-        process.terminate()
-        assert process.wait(PATIENCE) == 0
+        try:
+            transport = httpx.HTTPTransport(uds=str(path))
+            with httpx.Client(transport=transport, base_url="http://local", timeout=PATIENCE) as client:
+                until(lambda: path.exists() and client.get("/ready").status_code == 200)
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
 
 
 def test_a_log_that_nobody_reads_stops_nothing() -> None:
