@@ -221,10 +221,11 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         # When the last bytes arrived, when the current phase (idle, head, body) began, and its bytes of a body.
-        self._heard = self._since = self._unsent_since = self._answer_since = self.loop.time()
+        self._heard = self._since = self._unsent_since = self.loop.time()
+        self._answer_since: float | None = None  # since when some of an answer is unsent
         self._body_bytes = 0
         self._unsent = 0  # bytes of answers, at the last look
-        self._taken_before = 0  # bytes of answers that were taken when none was unsent last
+        self._taken_before = 0  # bytes of answers that were taken by then
         self._ended_at: float | None = None  # when the client has closed its side
         self._is_extra = False  # beyond the limit on connections
         self._chunks = self._trailer_lines = 0  # of a body
@@ -327,8 +328,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
         if not unsent:
-            self._answer_since, self._taken_before = now, written
+            self._answer_since = None
             return False
+        if self._answer_since is None:  # what the system has taken until now, no client has
+            self._answer_since, self._taken_before = now, written - unsent
         taken = written - unsent - self._taken_before
         return now - self._unsent_since > limit or now - self._answer_since > limit + taken / MIN_RATE
 
