@@ -8,7 +8,10 @@ and waits, refusal of what two readers could understand in two ways, and an end 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar, NamedTuple
@@ -49,6 +52,8 @@ HALF_CLOSED_SECONDS = 5.0
 UNCOUNTED_BYTES = 4 * 1024
 # As many as 2**64 has; Python refuses to read thousands of them.
 MAX_LENGTH_DIGITS = 20
+# For a socket (struct linger): on, for no second.
+NO_LINGERING = struct.pack("ii", 1, 0)
 # Headers that may occur only once: a proxy in front may heed the other of two (RFC 9112, 3.2 and 6.3).
 SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization", b"api-key", b"content-encoding")
 # What a full service still answers: one whose probes fail is started anew, which helps nobody.
@@ -187,6 +192,14 @@ class GuardedTransport:
         self.written += len(data)
         self.raw.write(data)
 
+    def reset(self) -> None:
+        """Close the connection, and have the system drop what it still holds for the client."""
+        connection = self.raw.get_extra_info("socket")
+        if connection is not None:
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGERING)
+        self.raw.abort()
+
     def is_closing(self) -> bool:
         """Return whether nothing more is answered."""
         return self.parted or self.raw.is_closing()
@@ -304,7 +317,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close the connection if a wait for its client is over."""
         limits = self.guard.limits
         if self._is_read_too_slowly(now) or self._seems_gone(now):
-            self.transport.raw.abort()
+            self.transport.reset()
         elif self._ignores_input or self.transport.is_closing():
             pass
         elif self._ahead or self.flow.read_paused or (self.in_flight and not self._in_body):
