@@ -90,11 +90,11 @@ def test_a_route(tmp_path: Path) -> None:
         '"""GET /count: the number of models that are served."""\n\n'
         "from gramvec.server.model_route import model_router\n"
         "from gramvec.server.openapi import errors, ok\n"
-        "from gramvec.server.inference import Work\n"
+        "from gramvec.server.inference import ModelWork\n"
         "\n"
         'router = model_router("operations")\n\n\n'
         '@router.get("/count", responses=ok("The number.", int) | errors(401, 500))\n'
-        "async def count_models(work: Work) -> int:\n"
+        "async def count_models(work: ModelWork) -> int:\n"
         '    """Count the models that are served."""\n'
         "    return len(work.service.models)\n",
     )

@@ -1,4 +1,4 @@
-"""What a handler needs of the models: `work: Work` in its signature, a dependency of FastAPI's."""
+"""What a handler needs of the models: `work: ModelWork` in its signature, a dependency of FastAPI's."""
 
 from __future__ import annotations
 
@@ -176,4 +176,4 @@ async def inference(request: Request) -> Inference:
     return Inference(request)
 
 
-Work = Annotated[Inference, Depends(inference)]
+ModelWork = Annotated[Inference, Depends(inference)]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, check_dimensions
 from gramvec.server.errors import HttpError
-from gramvec.server.inference import Inference, Work
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, V1_ERRORS, ok
 from gramvec.server.responses import Response, base64_of_each, count_words, to_json
@@ -89,13 +89,13 @@ router = model_router("as Cohere")
 
 
 @router.post("/v2/embed", responses=ok("The vectors, by their type.", CohereAnswer, headers=EMPTY_HEADERS) | ERRORS)
-async def create_typed_embeddings(work: Work, body: CohereRequest) -> Response:
+async def create_typed_embeddings(work: ModelWork, body: CohereRequest) -> Response:
     """Embed texts in the shape of Cohere's second version."""
     return await _respond(work, body, version=2)
 
 
 @router.post("/v1/embed", responses=ok("The vectors.", CohereFloats, headers=EMPTY_HEADERS) | V1_ERRORS)
-async def create_cohere_embeddings(work: Work, body: CohereRequest) -> Response:
+async def create_cohere_embeddings(work: ModelWork, body: CohereRequest) -> Response:
     """Embed texts in the shape of Cohere's first version."""
     return await _respond(work, body, version=1)
 

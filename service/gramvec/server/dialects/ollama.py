@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec import __version__
 from gramvec.embed.vectors import check_dimensions
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
 from gramvec.server.request import Document, Request
@@ -117,7 +117,7 @@ router = model_router("as Ollama", OllamaRoute)
 
 
 @router.post("/api/embed", responses=ok("The vectors.", OllamaAnswer, headers=EMPTY_HEADERS) | ERRORS)
-async def create_ollama_embeddings(work: Work, body: OllamaRequest) -> Response:
+async def create_ollama_embeddings(work: ModelWork, body: OllamaRequest) -> Response:
     """Embed texts in Ollama's shape."""
     began = time.perf_counter_ns()
     served = work.model(body.model.removesuffix(TAG))
@@ -143,7 +143,7 @@ async def create_ollama_embeddings(work: Work, body: OllamaRequest) -> Response:
 
 
 @router.post("/api/embeddings", responses=ok("The vector.", OllamaVector, headers=EMPTY_HEADERS) | ERRORS)
-async def create_ollama_embedding(work: Work, body: OllamaPrompt) -> Response:
+async def create_ollama_embedding(work: ModelWork, body: OllamaPrompt) -> Response:
     """Embed one text in Ollama's earlier shape."""
     served = work.model(body.model.removesuffix(TAG))
     if not body.prompt:
@@ -156,7 +156,7 @@ async def create_ollama_embedding(work: Work, body: OllamaPrompt) -> Response:
 
 
 @router.get("/api/tags", responses=ok("The models.", OllamaModels) | errors(401, 500, 503))
-async def list_ollama_models(work: Work) -> OllamaModels:
+async def list_ollama_models(work: ModelWork) -> OllamaModels:
     """List the served models and aliases in Ollama's shape."""
     work.service.check_accepting()
     names = {name: name for name in work.service.models} | dict(work.service.aliases)
@@ -164,13 +164,13 @@ async def list_ollama_models(work: Work) -> OllamaModels:
 
 
 @router.get("/api/ps", responses=ok("The models.", OllamaModels) | errors(401, 500, 503))
-async def list_loaded_ollama_models(work: Work) -> OllamaModels:
+async def list_loaded_ollama_models(work: ModelWork) -> OllamaModels:
     """List the models that are loaded, which are all that are served."""
     return await list_ollama_models(work)
 
 
 @router.post("/api/show", responses=ok("The model.") | ERRORS)
-async def show_ollama_model(work: Work, body: OllamaName) -> Response:
+async def show_ollama_model(work: ModelWork, body: OllamaName) -> Response:
     """Describe a served model in Ollama's shape."""
     served = work.service.admit(body.model.removesuffix(TAG))
     described = _describe(body.model, served)
@@ -184,7 +184,7 @@ async def show_ollama_model(work: Work, body: OllamaName) -> Response:
 
 
 @router.post("/api/pull", responses=ok("The model is served.", OllamaStatus) | ERRORS)
-async def pull_ollama_model(work: Work, body: OllamaName) -> OllamaStatus:
+async def pull_ollama_model(work: ModelWork, body: OllamaName) -> OllamaStatus:
     """Confirm that a model is served, for clients that pull a model before they use it. Nothing is loaded."""
     work.service.admit(body.model.removesuffix(TAG))
     return OllamaStatus(status="success")

@@ -12,7 +12,7 @@ import orjson
 from gramvec.embed.vectors import check_dimensions, check_precision
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError, OpenAIErrorBody
-from gramvec.server.inference import Inference, Work
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
@@ -53,7 +53,7 @@ deployments = model_router(TAG, EmbeddingsRoute)
 @embeddings.post(
     "/v1/embeddings", responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS
 )
-async def create_embeddings(work: Work, body: EmbeddingsRequest) -> Response:
+async def create_embeddings(work: ModelWork, body: EmbeddingsRequest) -> Response:
     """Embed texts in OpenAI's shape, for its clients.
 
     `usage` counts words: the text between white space.
@@ -65,7 +65,7 @@ async def create_embeddings(work: Work, body: EmbeddingsRequest) -> Response:
     "/openai/deployments/{deployment}/embeddings",
     responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS,
 )
-async def create_deployment_embeddings(work: Work, body: EmbeddingsRequest, deployment: str) -> Response:
+async def create_deployment_embeddings(work: ModelWork, body: EmbeddingsRequest, deployment: str) -> Response:
     """Embed texts at the path of Azure's clients, whose deployment is the name of a served model or an alias."""
     return await _create_embeddings(work, body, deployment)
 
@@ -92,7 +92,7 @@ async def _create_embeddings(work: Inference, body: EmbeddingsRequest, model: st
 
 
 @router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
-async def list_models(work: Work) -> ServedModels:
+async def list_models(work: ModelWork) -> ServedModels:
     """List the served models in OpenAI's shape: the default first, aliases last."""
     service = work.service
     service.check_accepting()
@@ -104,7 +104,7 @@ async def list_models(work: Work) -> ServedModels:
     "/v1/models/{model:path}",
     responses=ok("The model.", ServedModel) | errors(401, 404, 500, 503, body=OpenAIErrorBody),
 )
-async def retrieve_model(work: Work, model: str) -> ServedModel:
+async def retrieve_model(work: ModelWork, model: str) -> ServedModel:
     """Return one served model in OpenAI's shape."""
     work.service.admit(model.removesuffix(LATEST))
     return _model(model)

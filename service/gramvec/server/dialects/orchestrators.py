@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gramvec.server.errors import unhealthy_error
-from gramvec.server.inference import Inference, Work
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import ERRORS, Matrix, Scores, errors, ok
 from gramvec.server.request import Request
@@ -22,19 +22,19 @@ async def report_live() -> Response:
 
 
 @probes.get("/v2/health/ready", responses=ok("Requests are taken.") | errors(e503="They are not."))
-async def report_ready(work: Work) -> Response:
+async def report_ready(work: ModelWork) -> Response:
     """Report readiness as KServe asks for it."""
     return _ready(work)
 
 
 @probes.get("/ping", responses=ok("Requests are taken.") | errors(e503="They are not."))
-async def ping(work: Work) -> Response:
+async def ping(work: ModelWork) -> Response:
     """Report readiness as SageMaker asks for it."""
     return _ready(work)
 
 
 @invocations.post("/invocations", responses=ok("The response of POST /.", Matrix | Scores) | ERRORS)
-async def invoke(request: Request, work: Work, body: EmbedOrSimilarity) -> Response:
+async def invoke(request: Request, work: ModelWork, body: EmbedOrSimilarity) -> Response:
     """Embed or compare texts as POST / does, at the path of SageMaker."""
     return await embed_or_compare(request, work, body)
 

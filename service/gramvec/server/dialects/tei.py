@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec import __version__
 from gramvec.server.errors import SENTENCES, HttpError, too_large_error
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, errors, ok
 from gramvec.server.responses import Response, to_json
@@ -43,7 +43,7 @@ router = model_router("texts")
 
 
 @router.post("/tokenize", responses=ok("The words of each text.", list[list[Token]]) | ERRORS)
-async def tokenize_texts(work: Work, body: TokenizeRequest) -> Response:
+async def tokenize_texts(work: ModelWork, body: TokenizeRequest) -> Response:
     """Cut texts into words: runs of characters between white space, which `usage` counts.
 
     The models have n-grams in the place of tokens, so an id is only the number of a word in its text. Clients of Text
@@ -103,7 +103,7 @@ class RerankerInfo(BaseModel):
 
 
 @router.get("/reranker/info", responses=ok("The model.", RerankerInfo) | errors(401, 500, 503))
-async def describe_reranker(work: Work) -> RerankerInfo:
+async def describe_reranker(work: ModelWork) -> RerankerInfo:
     """Describe the default model as one that ranks, for clients that take no other.
 
     Dify's provider, for example, takes the address of this service with /reranker behind it.
@@ -120,6 +120,6 @@ async def describe_reranker(work: Work) -> RerankerInfo:
 
 
 @router.post("/reranker/rerank", responses=RERANKED | ERRORS)
-async def rerank_texts_as_reranker(work: Work, body: RerankOrRankRequest) -> Response:
+async def rerank_texts_as_reranker(work: ModelWork, body: RerankOrRankRequest) -> Response:
     """Rank texts for a query as `/rerank` does."""
     return await rerank_texts(work, body)

@@ -10,7 +10,7 @@ from gramvec.embed.vectors import Vectors
 from gramvec.jobs.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
 from gramvec.server.responses import Response, list_paths, to_json
@@ -98,7 +98,7 @@ router = model_router("texts")
     )
     | ERRORS,
 )
-async def predict_labels(work: Work, body: PredictRequest) -> Response:
+async def predict_labels(work: ModelWork, body: PredictRequest) -> Response:
     """Predict the labels of texts with calibrated scores, by a head that `gramvec classify fit` learned.
 
     The header `x-unknown-inputs` names texts whose best score is below the head's threshold.

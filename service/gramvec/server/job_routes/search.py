@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.server.errors import too_large_error
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, ok
 from gramvec.server.responses import Response, to_json
@@ -90,7 +90,7 @@ router = model_router("texts")
 
 
 @router.post("/search", responses=ok("For each query its nearest rows, the nearest first.", SearchAnswer) | ERRORS)
-async def search_index(work: Work, body: SearchRequest) -> Response:
+async def search_index(work: ModelWork, body: SearchRequest) -> Response:
     """Search a served index: the best documents for each query, by their letters and meaning.
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FOLDER`.

@@ -14,7 +14,7 @@ from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MAX_PAIRS, TOP_K, explain
 from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
 from gramvec.server.responses import (
@@ -58,7 +58,7 @@ router = model_router("texts")
     )
     | ERRORS,
 )
-async def compare_texts(work: Work, body: SimilarityRequest) -> Response:
+async def compare_texts(work: ModelWork, body: SimilarityRequest) -> Response:
     """Compare texts by their cosine in [-1, 1]: one with many, pairs, or every left text with every right one.
 
     A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
@@ -212,7 +212,7 @@ class MatchAnswer(BaseModel):
 
 
 @router.post("/match", responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS)
-async def match_texts(work: Work, body: MatchRequest) -> Response:
+async def match_texts(work: ModelWork, body: MatchRequest) -> Response:
     """Match two lists of texts: the most similar right texts of each left one, by rare n-grams and words.
 
     No model takes part: this is what `gramvec match` does with tables. All pairs of texts are considered.
@@ -342,7 +342,7 @@ class Explained(Body):
 
 
 @router.post("/explain", responses=ok("The score and its parts.", Explained) | ERRORS)
-async def explain_texts(work: Work, body: ExplainRequest) -> Response:
+async def explain_texts(work: ModelWork, body: ExplainRequest) -> Response:
     """Explain the cosine of two texts: the features that made it, and what each character adds to it.
 
     The score is that of `/similarity`. Where the model has no bias, the contributions sum to it.

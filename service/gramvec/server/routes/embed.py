@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, Vectors, check_precision, finish, quantize
 from gramvec.lexical.sparse import SparseEmbedder, uniform
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, OTHER_FORMS, SHAPE_HEADERS, Matrix, Scores, ok
 from gramvec.server.request import Request
@@ -52,7 +52,7 @@ router = model_router("texts")
 
 
 @router.post("/embed", responses=ok("The vectors.", Matrix, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS) | ERRORS)
-async def embed_texts(request: Request, work: Work, body: EmbedRequest) -> Response:
+async def embed_texts(request: Request, work: ModelWork, body: EmbedRequest) -> Response:
     """Embed texts: one vector for each text, in the order of the inputs.
 
     The response is always a list of vectors, also for one text. `Accept` chooses its form: `application/json`,
@@ -94,7 +94,7 @@ async def embed_texts(request: Request, work: Work, body: EmbedRequest) -> Respo
     responses=ok("The response of /embed or /similarity.", Matrix | Scores, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS)
     | ERRORS,
 )
-async def embed_or_compare(request: Request, work: Work, body: EmbedOrSimilarity) -> Response:
+async def embed_or_compare(request: Request, work: ModelWork, body: EmbedOrSimilarity) -> Response:
     """Embed or compare texts: `/embed`, or `/similarity` where `inputs` is an object.
 
     This route is for clients that know only the address of the server.
@@ -201,7 +201,7 @@ class SparseValue(BaseModel):
     )
     | ERRORS,
 )
-async def embed_sparse_texts(request: Request, work: Work, body: SparseRequest) -> Response:
+async def embed_sparse_texts(request: Request, work: ModelWork, body: SparseRequest) -> Response:
     """Embed texts sparsely: their n-grams of 3 and 4 characters, hashed to 16,777,216 columns, at length 1.
 
     A value is how often the text has the n-gram. Your store has to weigh how rare it is among your texts, as Qdrant

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy_error
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
@@ -61,7 +61,7 @@ async def health() -> Alive:
     responses=ok("Requests are taken.", ReadyWorkers | Ready)
     | errors(e503="They are not; the message gives the reason."),
 )
-async def ready(work: Work) -> ReadyWorkers | Ready:
+async def ready(work: ModelWork) -> ReadyWorkers | Ready:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
     service = work.service
     if reason := service.unready:
@@ -82,7 +82,7 @@ async def ready(work: Work) -> ReadyWorkers | Ready:
         e422="A model's folder holds no usable bundle; all models stay as they were.",
     ),
 )
-async def reload(work: Work) -> Response:
+async def reload(work: ModelWork) -> Response:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
@@ -99,7 +99,7 @@ async def reload(work: Work) -> Response:
 
 
 @router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))
-async def info(work: Work) -> Response:
+async def info(work: ModelWork) -> Response:
     """Describe the service: models, indexes, heads, limits, device and versions."""
     service = work.service
     service.check_accepting()
@@ -219,7 +219,7 @@ SHOWN = ("digest", "kind", "precision", "device", "provider", "runtime")
     )
     | errors(401, e404="Metrics are switched off."),
 )
-async def get_metrics(request: Request, work: Work) -> Response:
+async def get_metrics(request: Request, work: ModelWork) -> Response:
     """Return counters, histograms and gauges of all workers for Prometheus.
 
     The format is OpenMetrics where `Accept` asks for it.

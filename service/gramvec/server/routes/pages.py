@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from gramvec.jobs.report.page import PLOT_SCRIPTS, read_asset
-from gramvec.server.inference import Work
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import open_router
 from gramvec.server.openapi import ok
 from gramvec.server.request import Request
@@ -77,7 +77,7 @@ async def docs() -> Response:
 
 @router.get("/openapi.json", include_in_schema=False)
 @router.head("/openapi.json", include_in_schema=False)
-async def describe_service(request: Request, work: Work) -> Response:
+async def describe_service(request: Request, work: ModelWork) -> Response:
     """Return the OpenAPI document of the application."""
     return Response([await work.service.document(lambda: to_json(request.app.openapi()))])
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.embed.reranking import rerank_scores
 from gramvec.lexical.top_k import top_k
-from gramvec.server.inference import Inference, Work
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
 from gramvec.server.responses import Response, count_words, to_json
@@ -170,7 +170,7 @@ v1 = model_router("as OpenAI")
 
 
 @router.post("/rerank", responses=RERANKED | ERRORS)
-async def rerank_texts(work: Work, body: RerankOrRankRequest) -> Response:
+async def rerank_texts(work: ModelWork, body: RerankOrRankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
     The response has the shape of the request: that of `/v1/rerank` where it has `documents`. A score is 0 to 1; with
@@ -200,7 +200,7 @@ async def rerank_texts(work: Work, body: RerankOrRankRequest) -> Response:
 
 
 @v1.post("/v1/rerank", responses=RANKED | V1_ERRORS)
-async def rank_documents(work: Work, body: RankRequest) -> Response:
+async def rank_documents(work: ModelWork, body: RankRequest) -> Response:
     """Rank documents for a query as `/rerank` does, in the shape that Jina's and Cohere's clients know.
 
     `usage` counts words.
@@ -240,7 +240,7 @@ async def _rank_documents(work: Inference, body: RankRequest, *, nominal: bool =
 
 
 @router.post("/v2/rerank", responses=RANKED | ERRORS)
-async def rank_documents_v2(work: Work, body: RankRequest) -> Response:
+async def rank_documents_v2(work: ModelWork, body: RankRequest) -> Response:
     """Rank documents as `/v1/rerank` does, at the path of Cohere's later client."""
     return await rank_documents(work, body)
 
