@@ -72,10 +72,10 @@ def service_of(scope: Scope) -> Service:
 class ModelRoute(APIRoute):
     """Route of this service.
 
-    A handler has what it needs in its signature: the body in a parameter of that name, the models as `work`, the message
-    as `request`, and parameters of the path, which are texts. It returns a `Response`, or an object of its response
-    model. `responses` has the response with status 200, too, and what describes the route is its docstring: a summary,
-    and the rest.
+    A handler has what it needs in its signature: the body in a parameter of that name, the models as `work`, the
+    message as `request`, and parameters of the path, which are texts. It returns a `Response`, or an object of its
+    response model. `responses` has the response with status 200, too, and what describes the route is its docstring: a
+    summary, and the rest.
 
     Attributes:
         options: that the route was made with, to make another one of it.
