@@ -30,7 +30,7 @@ $(VENV)/.serve: pyproject.toml requirements/constraints.txt hatch_build.py $(wil
 $(VENV)/.dev: $(VENV)/.serve
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'  # knows dependency groups
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt \
-		-e '.[cpu,bulk,sheets,classify,match,labels,search,static,tracing,hub,train]' --group dev --group clients
+		-e '.[cpu,bulk,sheets,classify,match,labels,search,static,tracing,hub,train]' --group dev --group clients --group tables
 	touch $@
 
 serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)

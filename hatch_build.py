@@ -17,7 +17,7 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("service/gramvec/native")
-SOURCES = ("module.c", "embed.h", "featurize.h", "fold_type.h", "four_bits.h", "lexical.h",
+SOURCES = ("module.c", "embed.h", "featurize.h", "fold_type.h", "four_bits.h", "jaro.h", "lexical.h",
            "lexical_type.h", "pair_figures.h", "rows.h", "search_calls.h", "signs.h", "sum.h", "sum_neon.h",
            "svm.h")  # fmt: skip
 # In the wheel, so that `gramvec serve` works from any folder. The other models would take it over 100 MB.

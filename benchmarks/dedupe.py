@@ -28,13 +28,14 @@ from benchmarks.match import BLOCK_ROWS, Join, best_f1, read_joins
 from benchmarks.measure import Setting
 from benchmarks.results import Group, Part, Row
 from gramvec.jobs.duplicates.likely import likely_pairs
-from gramvec.jobs.duplicates.pairs import MIN_THRESHOLD
 from gramvec.jobs.matching.match_tables import threshold_of
 from gramvec.jobs.matching.nearest import Matches, concatenate_matches, select_pairs
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
 
 # Rows that TF-IDF compares a line with to find its duplicates.
 NEIGHBORS = 20
+# Least cosine of a pair of n-grams.
+MIN_COSINE = 0.3
 TFIDF_THRESHOLD, RATIO_THRESHOLD, SPLINK_THRESHOLD = 0.8, 0.9, 0.5
 OURS, LEFT_OUT = "gramvec dedupe", "gramvec dedupe, learned from other tables"
 
@@ -116,7 +117,7 @@ def _add_lists(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
 
 
 def _add_registers(part: Part, paths: Sequence[Path], data: Path, ways: Sequence[str]) -> None:
-    learned_from = [table for table in read_learning_tables(data) if table.one]
+    learned_from = [table for table in read_learning_tables(data) if table.is_one_table]
     for path in paths:
         rows = _rows(path)
         if "cluster" not in rows[0]:
@@ -209,7 +210,7 @@ def _by_tfidf(texts: Sequence[str]) -> Matches:
     made = text.TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True, dtype=np.float32)
     vectors = made.fit_transform(texts)
     multiply = import_module("sparse_dot_topn").sp_matmul_topn
-    near = multiply(vectors, vectors.T.tocsr(), top_n=NEIGHBORS, threshold=MIN_THRESHOLD).tocoo()
+    near = multiply(vectors, vectors.T.tocsr(), top_n=NEIGHBORS, threshold=MIN_COSINE).tocoo()
     one, other = np.sort(np.stack([near.row, near.col]), axis=0).astype(np.int64)
     places, first = np.unique(one * len(texts) + other, return_index=True)
     left, right = np.divmod(places, len(texts))

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from gramvec.jobs.matching import match_tables
-from gramvec.jobs.pairs.model import PairModel
 from gramvec_training.data.pair_tables import LearningTable
-from gramvec_training.runs.pair_model import learn
+from gramvec_training.runs.pair_model import learn_model
 
 
 @contextmanager
@@ -21,6 +20,6 @@ def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None
         learned_from: tables of the model's kind: all of one table, or all of two.
     """
     left_out = next(table for table in learned_from if table.name == name)
-    model = PairModel(learn([table for table in learned_from if table.source != left_out.source]))
-    with patch.object(match_tables, "one_table_model" if left_out.one else "two_table_model", lambda: model):
+    model = learn_model([table for table in learned_from if table.source != left_out.source]).model
+    with patch.object(match_tables, "one_table_model" if left_out.is_one_table else "two_table_model", lambda: model):
         yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -15,16 +14,13 @@ from hypothesis import strategies as st
 
 import gramvec
 from bulk_support import MODEL, as_csv, gramvec_command
-from conftest import KeptProgress
 from errors_support import assert_names, refused
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates import differences, exact_join, pairs
-from gramvec.jobs.duplicates.differences import difference, same_numbers, word_replaced
 from gramvec.jobs.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
-from gramvec.jobs.duplicates.features import NO_PAIRS, SLACK, Features, NearPairs
 from gramvec.jobs.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
-from gramvec.jobs.duplicates.pairs import groups, similar_pairs
+from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs, groups
 from gramvec.jobs.duplicates.rows import read_rows
+from gramvec.jobs.matching import candidates
 from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 from spreadsheet_support import write_xlsx
@@ -33,156 +29,6 @@ for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")
 
 LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingston SSD 2 TB drive", "bananas", "x" * 9]
-
-
-@pytest.fixture(scope="module")
-def lines(real_texts: list[str]) -> list[str]:
-    """Real lines, some of them again with a letter less."""
-    short = [one for one in dict.fromkeys(real_texts) if 20 < len(one) < 120][:300]
-    return list(dict.fromkeys([*short, *(one[:7] + one[8:] for one in short[::2])]))
-
-
-def brute_force(texts: list[str], threshold: float) -> dict[tuple[int, int], float]:
-    features = Features(texts)
-    dense = features.matrix(features.rows(texts))
-    scores = (dense @ dense.T).toarray()
-    found = np.argwhere(np.triu(scores >= threshold - SLACK, 1)).tolist()
-    return {(a, b): min(float(scores[a, b]), 1.0) for a, b in found}
-
-
-def found_in(texts: list[str], threshold: float, **options: object) -> dict[tuple[int, int], float]:
-    left, right, scores = similar_pairs(texts, threshold, numbers=False, words=False, **options).pairs  # type: ignore[arg-type]
-    assert (left < right).all()
-    return dict(zip(zip(left.tolist(), right.tolist(), strict=True), scores.tolist(), strict=True))
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
-def test_all_pairs_as_by_comparing_all(
-    threads: int, threshold: float, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exact_join, "JOINED_PAIRS", 20_000)
-    monkeypatch.setattr(pairs, "BLOCK_TEXTS", 100)
-    progress = KeptProgress()
-    found = found_in(lines, threshold, threads=threads, progress=progress)
-    expected = brute_force(lines, threshold)
-    assert found == pytest.approx(expected, abs=1e-5)
-    assert len(expected) > (0 if threshold > 0.9 else 100)
-    assert progress.tasks == [("reading letters and words", len(lines)), ("comparing", len(lines))]
-    assert sum(progress.steps) == 2 * len(lines)
-
-
-def test_accents_are_no_difference() -> None:
-    left, right, scores = similar_pairs(["Crème brûlée, Łódź", "bananas", "creme brulee, lodz"], 0.85).pairs
-    assert (left.tolist(), right.tolist(), scores.tolist()) == ([0], [2], [pytest.approx(1, abs=1e-6)])
-
-
-@given(st.lists(st.text("abc 1", max_size=12), max_size=30, unique=True), st.floats(0.3, 1))
-def test_any_texts_as_by_comparing_all(texts: list[str], threshold: float) -> None:
-    assert found_in(texts, threshold) == pytest.approx(brute_force(texts, threshold) if texts else {}, abs=1e-5)
-
-
-def test_of_many_texts_likely_pairs_are_compared_and_a_sample_tells(
-    lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pairs, "EXACT_TEXTS", 100)
-    monkeypatch.setattr(pairs, "SAMPLE", 300)
-    made = similar_pairs(lines, 0.7, numbers=False, words=False)
-    expected = brute_force(lines, 0.7)
-    assert len(made.pairs.left) >= 0.9 * len(expected)
-    assert 0.9 * made.sampled <= made.sampled_found <= made.sampled
-    assert made.sampled > 50
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("SSD 2TB", "SSD 4TB", False),
-        ("SSD 2TB", "2 TB ssd", True),
-        ("core i3", "core i7", False),
-        ("64GB RAM", "128GB RAM", False),
-        ("A12B case", "A12C case", False),
-        ("A-12B case", "a12b case", True),
-        ("iPhone 6", "iPhone", False),
-        ("no numbers", "none at all", True),
-        ("2020-01-02", "2020/01/02", True),
-        ("Lego Star Wars", "Lego Star Wars II", False),
-        ("Legend VI", "Legend ii", False),
-        ("World War II", "World War 2", True),
-        ("Louis XIV", "Louis 14", True),
-        ("Louis XVIII and XIX", "Louis 18 and 19", True),
-        ("Mac OS X", "Mac OS", True),
-        ("civic", "civics", True),
-    ],
-)
-def test_numbers_and_codes(one: str, other: str, same: bool) -> None:
-    assert same_numbers(one, other) is same_numbers(other, one) is same
-    assert difference(one, other, words=False) == difference(other, one, words=False) == (None if same else "numbers")
-    assert difference(one, other, numbers=False, words=False) is None
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "replaced"),
-    [
-        ("windows home basic", "windows home premium", True),
-        ("East region", "west REGION", True),
-        ("map of the east region", "west region, the map", True),
-        ("red shoes for men", "red shoes for women", True),
-        ("quicken deluxe", "quicken deluxe academic", False),
-        ("windows home basic", "windows home basik", False),
-        ("windows home basic", "windows home basix edition", False),
-        ("paint shop professional", "paint shop pro", False),
-        ("a note book stand", "a notebook stand", False),
-        ("a note book for men", "a notebook for women", True),
-        ("size xl shirt", "size xs shirt", False),
-        ("a fast red car", "the slow blue bus", False),
-        ("one two", "three four", False),
-        ("east", "west", True),
-        ("laboratory rules", "laboratories rules", False),
-        ("東京都の天気予報と気温と湿度と風速と気圧の記録", "大阪府の天気予報と気温と湿度と風速と気圧の記録", False),
-        ("", "east", False),
-    ],
-)
-def test_one_word_in_the_place_of_another(one: str, other: str, replaced: bool) -> None:
-    assert word_replaced(one, other) is word_replaced(other, one) is replaced
-    assert difference(one, other) == ("words" if replaced else None)
-    assert difference(one, other, words=False) is None
-
-
-def test_texts_written_anew_are_not_told_apart_by_one_word() -> None:
-    ours, theirs = "abcdefghi", "mnopqrstu"
-    one, other = (" ".join(4 * letter for letter in letters) for letters in (ours, theirs))
-    assert not word_replaced(f"{one} east", f"{other} west")
-    assert word_replaced("east same words", "west same words")
-
-
-def test_codes_of_very_long_words_are_looked_for_in_linear_time() -> None:
-    began = time.process_time()
-    assert same_numbers("a" * 65_536, "a" * 65_535 + "b")
-    assert time.process_time() - began < 20  # it would be minutes
-
-
-def test_misspellings_of_very_long_words_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(differences, "_within", lambda *_: pytest.fail("letters of a long word were compared"))
-    one, other = (" ".join(letter + "a" * 8_000 for letter in letters) for letters in ("bcdefghi", "nopqrstu"))
-    assert not word_replaced(one, other)
-
-
-@given(st.text("ab1 iv\u6771_", max_size=30), st.text("ab1 iv\u6771_", max_size=30))
-def test_a_difference_of_any_texts_is_the_same_from_both_sides(one: str, other: str) -> None:
-    assert difference(one, one) is None
-    assert difference(one, other) == difference(other, one)
-
-
-@given(st.text("abcde", min_size=8, max_size=12), st.data())
-def test_a_misspelt_word_is_not_another_one(word: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(1, len(word) - 2))
-    rest = data.draw(st.sampled_from([
-        word[at + 1 :], "x" + word[at:], "x" + word[at + 1 :], word[at + 1] + word[at] + word[at + 2 :],
-    ]))  # fmt: skip
-    misspelt = data.draw(st.sampled_from(["x{}", "{}x", "{}"])).format(word[:at] + rest)
-    assert not word_replaced(f"one {word}", f"one {misspelt}")
-    assert word_replaced(f"one {word}", "one zzzzzzzzzz")
 
 
 @given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), max_size=40))
@@ -197,12 +43,23 @@ def test_groups_are_what_a_chain_of_pairs_joins(pairs: list[tuple[int, int]]) ->
 
 def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
     texts = [f"the very same line{mark}" for mark in ("", "!", "!!", "!!!", "!!!!")]
-    with refused(InputError, "3 pairs", "--threshold"):
-        similar_pairs(texts, 0.5, max_pairs=3)
-    for threshold in (0.0, 0.2, 1.5):
+    with refused(InputError, "3 pairs", "--max-pairs"):
+        likely_pairs([texts], 0.5, max_pairs=3)
+    for threshold in (-0.1, 1.5):
         with refused(InputError, "threshold"):
-            similar_pairs(texts, threshold)
-    assert similar_pairs([], 0.9).pairs.left.tolist() == []
+            likely_pairs([texts], threshold)
+    assert likely_pairs([[]], 0.9).pairs.left.tolist() == []
+
+
+def test_many_rows_are_compared_as_few_are_and_a_sample_tells_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"person {number * 7919 % 10007} of street {number * 104729 % 9973}" for number in range(400)]
+    lines = [*names, *(name[:9] + name[10:] for name in names[::4])]
+    few = likely_pairs([lines])
+    monkeypatch.setattr(candidates, "EXACT_TEXTS", 100)
+    many = likely_pairs([lines])
+    np.testing.assert_array_equal(few.pairs.left, many.pairs.left)
+    assert few.sampled == 0 and many.sampled >= 100
+    assert 0.95 * many.sampled <= many.sampled_found <= many.sampled
 
 
 def run(*arguments: object, text: str = "", code: int = 0) -> tuple[str, str]:
@@ -255,7 +112,7 @@ def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], s
     every = [*texts, "", *texts[::3]]
     rows = distinct_rows([every])
     cells = np.arange(len(every)) % 4
-    found = DuplicateRows(rows, LikelyPairs(near, 0.5, 0.5), staying_rows(rows, near, stays, cells))
+    found = DuplicateRows(rows, LikelyPairs(near, 0.5, None), staying_rows(rows, near, stays, cells))
     text = [texts.index(one) if one else 10 for one in every]
     kept = set(found.kept.tolist())
     assert kept.isdisjoint(found.dropped.tolist()) and 10 in kept and found.empty == 1
@@ -404,7 +261,7 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     try:
         table = read_rows(tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop")
         distinct = distinct_rows(table.columns)
-        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, 1), staying_rows(distinct, NO_PAIRS, "first")).kept
+        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, None), staying_rows(distinct, NO_PAIRS, "first")).kept
         assert tracemalloc.get_traced_memory()[1] < 200 * rows
     finally:
         tracemalloc.stop()

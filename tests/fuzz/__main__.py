@@ -21,7 +21,8 @@ from fuzz import build
 
 # Of the time: the shares of the parts, and whether they run with sanitizers.
 PARTS = {"loops": (5, True), "bundles": (3, False), "graphs": (2, False), "tables": (2, False), "indexes": (2, False),
-         "histories": (3, False), "matchers": (1, False), "tokenizers": (2, False), "runtimes": (2, False)}  # fmt: skip
+         "histories": (3, False), "matchers": (1, False), "values": (2, True), "tokenizers": (2, False),
+         "runtimes": (2, False)}  # fmt: skip
 CRASHES = build.FOLDER / "crashes"
 # No round takes a second.
 ROUND_SECONDS = 60.0

@@ -8,9 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec.jobs.pairs import figures_in_python
-from gramvec.jobs.pairs.figures import NAMES, OF_PAIR, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.columns import ALIKE, BY_LETTERS, CONTRADICTS, DIFFERENT, EQUAL_VALUE, LEVELS, MISSING, NEARLY
+from gramvec.jobs.pairs.figures import (
+    NAMES,
+    OF_PAIR,
+    OF_RIVALS,
+    column_levels,
+    compare_columns,
+    pair_figures,
+    read_rows,
+    rival_figures,
+)
 from gramvec.jobs.pairs.figures_in_python import edits, token_likeness
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.native import loops
 
 WORDS = [
@@ -36,7 +46,7 @@ WORDS = [
 
 
 def of(one: str, other: str) -> dict[str, float]:
-    tokens = tokens_of([[[fold_text(one)]], [[fold_text(other)]]])
+    tokens = read_rows([[[fold_text(one)]], [[fold_text(other)]]])
     row = np.zeros(1, np.int64)
     return dict(zip(NAMES, pair_figures(tokens, row, row)[0].tolist(), strict=False))
 
@@ -92,45 +102,104 @@ def test_loops_and_python_have_the_same_figures(left: list[list[str]], data: st.
     width = len(left[0])
     right = data.draw(st.lists(st.lists(texts, min_size=width, max_size=width), min_size=1, max_size=4))
     tables = [[[fold_text(row[column]) for row in table] for column in range(width)] for table in (left, right)]
-    tokens = tokens_of(tables)
     at, with_ = (one.ravel() for one in np.meshgrid(np.arange(len(left)), np.arange(len(right))))
-    np.testing.assert_array_equal(pair_figures(tokens, at, with_), figures_in_python.pair_figures(tokens, at, with_))
+    levels = data.draw(st.lists(st.sampled_from([*range(LEVELS), MISSING, BY_LETTERS]), min_size=width, max_size=width))
+    given_levels = np.tile(np.array(levels, np.uint8), (len(at), 1))
+    for rows_count in (True, False):
+        found = read_rows(tables, rows_count=rows_count)
+        for typed in (compare_columns(found, at, with_), given_levels):
+            slow = figures_in_python.pair_figures(found.tokens, found.facts, at, with_, typed)
+            np.testing.assert_array_equal(pair_figures(found, at, with_, typed), slow)
+            slow_levels = figures_in_python.column_levels(found.tokens, found.facts, at, with_, typed)
+            np.testing.assert_array_equal(column_levels(found, at, with_, typed), slow_levels)
 
 
 @pytest.mark.skipif(loops is None, reason="the loops in C are not built")
 def test_arrays_that_do_not_fit_together_are_refused() -> None:
-    tokens = tokens_of([[["a b"]], [["a c"]]])
-    row = np.zeros(1, np.int64)
+    rows_of = read_rows([[["a b"]], [["a c"]]])
+    tokens, row = rows_of.tokens, np.zeros(1, np.int64)
     for wrong in (row + 1, row - 1):
         with pytest.raises(ValueError, match="do not fit"):
-            pair_figures(tokens, row, wrong)
+            pair_figures(rows_of._replace(values=None), row, wrong)
     table = tokens.tables[0]
     for name in ("tokens", "sorted", "together"):
         broken = tokens._replace(tables=[table._replace(**{name: getattr(table, name) + 9}), tokens.tables[1]])
         with pytest.raises(ValueError, match="do not fit"):
-            pair_figures(broken, row, row)
+            pair_figures(rows_of._replace(tokens=broken, values=None), row, row)
     with pytest.raises(ValueError, match="do not fit"):
-        pair_figures(tokens._replace(columns=2), row, row)
+        pair_figures(rows_of._replace(tokens=tokens._replace(columns=2), values=None), row, row)
+    facts = rows_of.facts
+    for wrong_facts in (
+        facts._replace(kinds=facts.kinds[:0]), facts._replace(levels=facts.levels[:3]),
+        facts._replace(cells=[facts.cells[0][:0], facts.cells[1]]),
+        facts._replace(weights=[facts.weights[0], facts.weights[1][:0]]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="do not fit"):
+            pair_figures(rows_of._replace(facts=wrong_facts), row, row)
+    with pytest.raises(ValueError, match="do not fit"):
+        pair_figures(rows_of, row, row, np.zeros((2, 1), np.uint8))
 
 
 def test_rivals_by_hand() -> None:
-    left, right = np.array([0, 0, 0, 0, 0, 1]), np.array([0, 1, 2, 3, 4, 0])
-    alike = np.array([0.9, 0.7, 0.2, 0.2, 0.1, 0.95], np.float32)
-    found = rival_figures(left, right, alike)
-    # Row 0's best is 0.2 ahead of its other; no other row has five candidates, so that its ranks and leads say nothing.
-    assert found[:3].tolist() == [
-        pytest.approx([0, 0, 0.2, 0.2]), pytest.approx([1, 1, -0.2, -0.2]), pytest.approx([2, 2, -0.7, -0.7])
+    # One row of the left table, and five of the right: their likeness is the mean of two figures and the cosine.
+    table = [["alpha beta"], ["alpha betta"], ["gamma"], ["delta"], ["epsilon"]]
+    rows_of = read_rows([[["alpha beta"]], [[row[0] for row in table]]])
+    left, right = np.zeros(5, np.int64), np.arange(5)
+    figures = np.zeros((5, len(OF_PAIR)), np.float32)
+    for place in (0, 1):
+        figures[:, place] = [0.9, 0.7, 0.2, 0.2, 0.1]
+    cosines = np.array([0.9, 0.7, 0.2, 0.2, 0.1], np.float32)
+    places = {name: place for place, (name, _) in enumerate(OF_RIVALS)}
+    found = rival_figures(rows_of, left, right, figures, cosines)
+    # The right rows have fewer than five candidates, so that theirs say nothing.
+    assert found[:, places["rank_min"]].tolist() == [0, 1, 2, 2, 4]
+    assert found[:3, places["lead_max"]].tolist() == pytest.approx([0.2, -0.2, -0.7])
+    # "alpha betta" is a way to write "alpha beta": the lead apart is that over a rival of 0.4 at least.
+    assert found[:3, places["lead_apart_max"]].tolist() == pytest.approx([0.5, 0.3, -0.7])
+    few = rival_figures(rows_of, left[:4], right[:4], figures[:4], cosines[:4])
+    assert np.isnan(few).all()
+
+
+def test_levels_of_columns_tell_by_how_often_they_are() -> None:
+    names = [f"person{number} smith{number}" for number in range(100)]
+    rows_of = read_rows([[names, ["ohio", "texas"] * 50, [str(number) for number in range(100)]]])
+    levels = rows_of.facts.levels.reshape(3, LEVELS)
+    name, state = (rows_of.facts.equal[rows_of.facts.cells[0][column]] for column in (0, 1))
+    # A name that one row of 100 (and 30 that every table has beside them) has, and a state that 50 have.
+    assert [name, state] == pytest.approx([np.log(0.7 * 130), np.log(0.7 * 130 / 50)], rel=1e-5)
+    assert (levels[:, CONTRADICTS] <= levels[:, DIFFERENT]).all()
+    assert (levels[:, NEARLY] > levels[:, DIFFERENT]).all()
+
+
+def test_columns_may_stand_in_any_order_and_a_copy_changes_little() -> None:
+    rng = np.random.default_rng(1)
+    columns = [
+        [f"anna{number} berg{number % 7}" for number in range(60)], [f"town{town}" for town in rng.integers(0, 5, 60)],
+        [f"{rng.integers(10**9):09}" for _ in range(60)], [str(year) for year in rng.integers(1950, 1990, 60)],
     ]  # fmt: skip
-    assert found[3, 0] == 2 and found[4, 0] == 4 and np.isnan(found[5]).all()
-    np.testing.assert_array_equal(one_table_rivals(left, right + 2, alike), found)
-    # Far ahead is ahead of a rival of 0.4.
-    assert rival_figures(left[:5], right[:5], np.array([0.9, *[0.1] * 4], np.float32))[0, 2] == pytest.approx(0.5)
+    left, right = (one.ravel() for one in np.meshgrid(np.arange(12), np.arange(20, 40)))
+    found = pair_figures(read_rows([columns]), left, right)
+    turned = pair_figures(read_rows([[columns[at] for at in (2, 0, 3, 1)]]), left, right)
+    places = [place for place, (name, _) in enumerate(OF_PAIR) if name.startswith(("evidence", "name", "place", "id"))]
+    np.testing.assert_allclose(found[:, places], turned[:, places], rtol=1e-5)
+    copied = pair_figures(read_rows([[*columns, columns[0]]]), left, right)
+    evidence = [name for name, _ in OF_PAIR].index("evidence")
+    np.testing.assert_allclose(copied[:, evidence], found[:, evidence], atol=0.2)
+
+
+def test_values_are_compared_as_what_they_are() -> None:
+    one = [["2.5 mg", "+1 217 555 0101", "1980-02-01", "n/a"]] * 3
+    other = [["25 mg", "217-555-0101", "1980-01-03", "x"]] * 3
+    sides = [[[fold_text(row[column]) for row in rows] for column in range(4)] for rows in (one, other)]
+    row = np.zeros(1, np.int64)
+    assert column_levels(read_rows(sides), row, row)[0].tolist() == [CONTRADICTS, EQUAL_VALUE, CONTRADICTS, MISSING]
+    assert ALIKE < NEARLY < EQUAL_VALUE
 
 
 def test_what_one_row_lacks_does_not_speak_against_it() -> None:
-    tokens = tokens_of([[["acme inc"], ["a long description"]], [["acme inc"], [""]]])
+    rows_of = read_rows([[["acme inc"], ["a long description"]], [["acme inc"], [""]]])
     row = np.zeros(1, np.int64)
-    found = dict(zip([name for name, _ in OF_PAIR], pair_figures(tokens, row, row)[0].tolist(), strict=True))
+    found = dict(zip([name for name, _ in OF_PAIR], pair_figures(rows_of, row, row)[0].tolist(), strict=True))
     assert (found["aligned"], found["tokens_max"], found["columns_filled"], found["equal"]) == (1, 2, 0.5, 0)
     assert (found["column_mean"], found["columns_equal"], found["columns_low"]) == (1, 1, 0)
 

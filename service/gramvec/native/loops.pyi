@@ -196,13 +196,31 @@ def pair_figures(
     columns: int,
     left_rows: Array,  # int64[p]
     right_rows: Array,  # int64[p]
-    out: Array,  # float32[p, 25], is written
+    out: Array,  # float32[p, 59], is written
+    facts: tuple[Array, tuple[Array, Array], Array, Array, tuple[Array, Array], float],  # kinds uint8[columns], cells
+    # int32[rows * columns] of both tables, equal float32[v], levels float32[columns * 5], weights float32[tokens], rows
+    levels: Array | None,  # uint8[p, columns]
     /,
 ) -> None:
     """Write the figures of pairs of rows: see gramvec.jobs.pairs.
 
     Raises ValueError for arrays that do not fit together.
     """
+
+def column_levels(
+    vocabulary: tuple[Array, Array, Array, Array, Array],
+    heaviest: float,
+    left: tuple[Array, Array, Array, Array],
+    right: tuple[Array, Array, Array, Array],
+    columns: int,
+    left_rows: Array,
+    right_rows: Array,
+    out: Array,  # uint8[p, columns], is written
+    facts: tuple[Array, tuple[Array, Array], Array, Array, tuple[Array, Array], float],
+    levels: Array | None,
+    /,
+) -> None:
+    """Write the level of each column of pairs of rows. Arguments and errors are those of pair_figures."""
 
 def boosted_sums(
     figures: Array,  # float32[p, f]
@@ -212,3 +230,16 @@ def boosted_sums(
     /,
 ) -> None:
     """Write the sums of boosted trees. Raises ValueError for trees in which a walk would not end."""
+
+def jaro_winkler(
+    left: tuple[Array, Array],  # uint32, code points of texts one after the other; int32[n + 1], where each begins
+    right: tuple[Array, Array],
+    left_texts: Array,  # int64[p]
+    right_texts: Array,  # int64[p]
+    out: Array,  # float32[p], is written
+    /,
+) -> None:
+    """Write the likeness of the first 64 characters of texts: see gramvec.jobs.pairs.jaro.
+
+    Raises ValueError for arrays that do not fit together.
+    """

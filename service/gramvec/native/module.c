@@ -20,7 +20,7 @@ static void take_lock(PyThreadState *given) {
 }
 
 /* Arrays that an object holds on to. */
-enum { MAX_BUFFERS = 24 };
+enum { MAX_BUFFERS = 32 };
 typedef struct {
     Py_buffer views[MAX_BUFFERS];
     int count;
@@ -592,6 +592,7 @@ done:
 #include "search_calls.h"
 #include "svm.h"
 #include "pair_figures.h"
+#include "jaro.h"
 
 static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, METH_FASTCALL, NULL},
                                   {"word_ngrams", word_ngrams, METH_O, NULL},
@@ -600,7 +601,9 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"multiply", multiply, METH_VARARGS, NULL},
                                   {"learn_svm", learn_svm, METH_VARARGS, NULL},
                                   {"pair_figures", pair_figures, METH_VARARGS, NULL},
+                                  {"column_levels", column_levels, METH_VARARGS, NULL},
                                   {"boosted_sums", boosted_sums, METH_VARARGS, NULL},
+                                  {"jaro_winkler", jaro_winkler, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {

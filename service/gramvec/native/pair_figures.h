@@ -4,12 +4,17 @@
 
 enum { LETTERS, DIGITS, SYMBOLS, ZEROS };            /* kinds of tokens; ZEROS: several of them and nothing else */
 enum { LONGEST_COMPARED = 64, MAX_LEFT = 24 };      /* characters, and tokens of one side that are compared softly */
-enum { OF_EQUAL = 17, OF_TEXT = 19, OF_COLUMNS = 6, FIGURES = OF_TEXT + OF_COLUMNS };
+enum { OF_EQUAL = 17, OF_TEXT = 20, OF_COLUMNS = 6, OF_EVIDENCE = 33, FIGURES = OF_TEXT + OF_COLUMNS + OF_EVIDENCE };
+/* Levels of a column's two values, and kinds of columns: see columns.py. */
+enum { CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL_VALUE, COLUMN_LEVELS, MISSING = 254, BY_LETTERS = 255 };
+enum { IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT, COLUMN_KINDS };
 #define NEAR_TOKEN 0.7
 #define BEGINNING 0.85
 #define INITIAL 0.75
 #define SHORTENED 0.72
 #define LOW_COLUMN 0.4
+#define NEAR_VALUE 0.85
+#define ALIKE_VALUE 0.65
 
 typedef struct {
     const uint32_t *characters;
@@ -33,7 +38,12 @@ typedef struct {
 typedef struct {
     const int32_t *tokens, *order;
     Py_ssize_t count;
+    const float *weights; /* of each token here; NULL for those of the vocabulary */
 } Side;
+
+static double weight_of(const Vocabulary *known, const Side *side, Py_ssize_t place) {
+    return side->weights ? side->weights[place] : known->weights[side->tokens[place]];
+}
 
 /* What of one side was aligned. */
 typedef struct {
@@ -117,12 +127,12 @@ static void set_left(const Vocabulary *known, const Side *side, Aligned *of, Py_
     *(letters ? &of->letters_lost : &of->digits_lost) = 1;
     int lightest = 0;
     for (int i = 1; i < MAX_LEFT; i++)
-        if (known->weights[side->tokens[kept[i]]] < known->weights[side->tokens[kept[lightest]]]) lightest = i;
-    if (known->weights[side->tokens[kept[lightest]]] < known->weights[token]) kept[lightest] = place;
+        if (weight_of(known, side, kept[i]) < weight_of(known, side, kept[lightest])) lightest = i;
+    if (weight_of(known, side, kept[lightest]) < weight_of(known, side, place)) kept[lightest] = place;
 }
 
-static void count_token(const Vocabulary *known, int32_t token, Aligned *of, int equal) {
-    double weight = known->weights[token];
+static void count_token(const Vocabulary *known, const Side *side, Py_ssize_t place, Aligned *of, int equal) {
+    double weight = weight_of(known, side, place);
     of->compared++;
     of->weight += weight;
     if (equal) {
@@ -130,7 +140,7 @@ static void count_token(const Vocabulary *known, int32_t token, Aligned *of, int
         return;
     }
     of->left++;
-    of->numbers_left += known->kinds[token] == DIGITS;
+    of->numbers_left += known->kinds[side->tokens[place]] == DIGITS;
     if (weight > of->heaviest_left) of->heaviest_left = weight;
 }
 
@@ -158,7 +168,7 @@ static void take_back(const Vocabulary *known, const Side *side, Aligned *of) {
     for (int i = 0; i < of->n_digits; i++) {
         int32_t token = side->tokens[of->digits[i]];
         if (known->kinds[token] != DIGITS) continue;
-        of->equal += known->weights[token];
+        of->equal += weight_of(known, side, of->digits[i]);
         of->left--;
         of->numbers_left--;
     }
@@ -170,13 +180,13 @@ static void set_heaviest(const Vocabulary *known, const Side *side, Aligned *of,
     if (of->letters_lost || of->digits_lost) return;
     of->heaviest_left = 0;
     for (int i = 0; i < of->n_letters; i++) {
-        double weight = known->weights[side->tokens[of->letters[i]]];
+        double weight = weight_of(known, side, of->letters[i]);
         if (!taken[i] && weight > of->heaviest_left) of->heaviest_left = weight;
     }
     for (int i = 0; i < of->n_digits; i++) {
         int32_t token = side->tokens[of->digits[i]];
-        if (known->kinds[token] == DIGITS && known->weights[token] > of->heaviest_left)
-            of->heaviest_left = known->weights[token];
+        double weight = weight_of(known, side, of->digits[i]);
+        if (known->kinds[token] == DIGITS && weight > of->heaviest_left) of->heaviest_left = weight;
     }
 }
 
@@ -184,6 +194,7 @@ typedef struct {
     Aligned one, other;
     int soft, common;
     double nearest_number; /* below 0: no two that differ */
+    double commonest_pair; /* of two tokens that are alike the heavier one, the least of them; below 0: none */
 } Alignment;
 
 static void align_letters(const Vocabulary *known, const Side *a, const Side *b, Alignment *found, Pattern *pattern) {
@@ -209,8 +220,11 @@ static void align_letters(const Vocabulary *known, const Side *a, const Side *b,
                 if (!taken_b[j] && near[i][j] > best) best = near[i][j], at = i, with = j;
         if (at < 0) break;
         taken_a[at] = taken_b[with] = 1;
-        one->soft += (double)best * known->weights[a->tokens[one->letters[at]]];
-        other->soft += (double)best * known->weights[b->tokens[other->letters[with]]];
+        double left = weight_of(known, a, one->letters[at]), right = weight_of(known, b, other->letters[with]);
+        double heavier = left > right ? left : right;
+        one->soft += (double)best * left;
+        other->soft += (double)best * right;
+        if (found->commonest_pair < 0 || heavier < found->commonest_pair) found->commonest_pair = heavier;
         one->left--;
         other->left--;
         found->soft++;
@@ -265,6 +279,7 @@ static void align(const Vocabulary *known, const Side *a, const Side *b, Alignme
     clear(one);
     clear(other);
     found->soft = found->common = 0;
+    found->commonest_pair = -1;
     Py_ssize_t i = 0, j = 0;
     while (i < a->count || j < b->count) {
         int32_t left = i < a->count ? a->tokens[a->order[i]] : -1, right = j < b->count ? b->tokens[b->order[j]] : -1;
@@ -272,17 +287,17 @@ static void align(const Vocabulary *known, const Side *a, const Side *b, Alignme
         int zeros_a = left >= 0 && known->kinds[left] == ZEROS, zeros_b = right >= 0 && known->kinds[right] == ZEROS;
         if (x == y) {
             if (!zeros_a) {
-                count_token(known, left, one, 1);
-                count_token(known, right, other, 1);
+                count_token(known, a, a->order[i], one, 1);
+                count_token(known, b, b->order[j], other, 1);
                 found->common += known->kinds[left] == DIGITS;
             }
             i = after(known, a, i), j = after(known, b, j);
         } else if (x < y) {
-            if (!zeros_a) count_token(known, left, one, 0);
+            if (!zeros_a) count_token(known, a, a->order[i], one, 0);
             set_left(known, a, one, a->order[i]);
             i = after(known, a, i);
         } else {
-            if (!zeros_b) count_token(known, right, other, 0);
+            if (!zeros_b) count_token(known, b, b->order[j], other, 0);
             set_left(known, b, other, b->order[j]);
             j = after(known, b, j);
         }
@@ -342,7 +357,7 @@ static Side shared_columns(const TokenRows *rows, const int64_t *bounds, const u
         int32_t place = to->place[rows->together[i]];
         if (place >= 0) to->order[ordered++] = place;
     }
-    return (Side){to->tokens, to->order, count};
+    return (Side){to->tokens, to->order, count, NULL};
 }
 
 static void text_figures(const Vocabulary *known, const Side *a, const Side *b, float *out, Pattern *pattern) {
@@ -371,6 +386,7 @@ static void text_figures(const Vocabulary *known, const Side *a, const Side *b, 
     out[15] = (float)higher_of(one->numbers_left, other->numbers_left);
     out[16] = found.nearest_number < 0 ? NAN : (float)found.nearest_number;
     out[18] = (float)alike(known, a, b, pattern);
+    out[19] = found.commonest_pair < 0 ? NAN : (float)(found.commonest_pair / known->heaviest);
 }
 
 static int is_token_row(const Vocabulary *known, const TokenRows *rows, int64_t row, Py_ssize_t columns) {
@@ -392,42 +408,154 @@ static int is_token_row(const Vocabulary *known, const TokenRows *rows, int64_t 
 }
 
 static Side side_of(const TokenRows *rows, int64_t first, int64_t last, const int32_t *order) {
-    return (Side){rows->tokens + first, order + first, last - first};
+    return (Side){rows->tokens + first, order + first, last - first, NULL};
 }
 
-static void column_figures(const Vocabulary *known, const TokenRows *lefts, const TokenRows *rights, int64_t left,
-                           int64_t right, Py_ssize_t columns, float *out, Pattern *pattern) {
-    for (int i = 0; i < OF_COLUMNS; i++) out[i] = NAN;
-    if (columns < 2) return;
-    const int64_t *a = lefts->bounds + left * columns, *b = rights->bounds + right * columns;
-    double sum = 0, least = 1, greatest = 0;
-    int both = 0, either = 0, equal = 0, low = 0;
-    for (Py_ssize_t c = 0; c < columns; c++) {
-        int filled = (a[c + 1] > a[c]) + (b[c + 1] > b[c]);
-        either += filled > 0;
-        if (filled < 2) continue;
-        Side one = side_of(lefts, a[c], a[c + 1], lefts->sorted), other = side_of(rights, b[c], b[c + 1], rights->sorted);
-        double near = 1;
-        if (same_tokens(known, &one, &other)) {
-            equal++;
-        } else {
-            Alignment found;
-            align(known, &one, &other, &found, pattern);
-            near = higher_of(soft_share(&found), alike(known, &one, &other, pattern));
-        }
-        both++;
-        sum += near;
-        low += near < LOW_COLUMN;
-        least = lower_of(least, near);
-        greatest = higher_of(greatest, near);
+/* What the columns of tables tell, see ColumnFacts of columns.py. */
+typedef struct {
+    const uint8_t *kinds;                /* columns */
+    const int32_t *cells[2];             /* rows * columns of each table */
+    const float *equal, *levels;         /* values; columns * COLUMN_LEVELS */
+    const float *weights[2];             /* tokens of each table */
+    const uint8_t *typed;                /* pairs * columns, NULL where letters decide all */
+    double rows;
+    Py_ssize_t values;
+} Facts;
+
+/* What a column's two values have in common. */
+typedef struct {
+    int level;
+    double near, tells, lighter, heavier, common, commonest_pair;
+    int left;
+} Compared;
+
+static int level_of(double near, int typed) {
+    if (typed < COLUMN_LEVELS) return typed;
+    return near >= NEAR_VALUE ? NEARLY : near >= ALIKE_VALUE ? ALIKE : DIFFERENT;
+}
+
+static Compared compare_values(const Vocabulary *known, const TokenRows *lefts, const TokenRows *rights, int64_t left,
+                               int64_t right, Py_ssize_t columns, Py_ssize_t column, const Facts *facts, int typed,
+                               Pattern *pattern) {
+    const int64_t *a = lefts->bounds + left * columns + column, *b = rights->bounds + right * columns + column;
+    Compared made = {.level = MISSING, .commonest_pair = -1};
+    if (a[0] == a[1] || b[0] == b[1] || typed == MISSING) return made;
+    Side one = side_of(lefts, a[0], a[1], lefts->sorted), other = side_of(rights, b[0], b[1], rights->sorted);
+    one.weights = facts->weights[0] + a[0];
+    other.weights = facts->weights[1] + b[0];
+    int32_t value = facts->cells[0][left * columns + column];
+    if (value == facts->cells[1][right * columns + column] && !(typed < EQUAL_VALUE)) {
+        made.level = EQUAL_VALUE;
+        made.near = 1;
+        made.tells = value >= 0 && value < facts->values ? facts->equal[value] : 0;
+        for (Py_ssize_t i = 0; i < one.count; i = after(known, &one, i))
+            if (known->kinds[one.tokens[one.order[i]]] != ZEROS) made.common += weight_of(known, &one, one.order[i]);
+        return made;
     }
-    out[4] = (float)share(both, either);
+    Alignment found;
+    align(known, &one, &other, &found, pattern);
+    double letters = alike(known, &one, &other, pattern), words = soft_share(&found);
+    made.near = typed == EQUAL_VALUE ? 1 : higher_of(words, letters);
+    made.level = level_of(made.near, typed);
+    made.tells = facts->levels[column * COLUMN_LEVELS + made.level];
+    made.lighter = lower_of(found.one.heaviest_left, found.other.heaviest_left);
+    made.heavier = higher_of(found.one.heaviest_left, found.other.heaviest_left);
+    made.common = (found.one.equal + found.one.soft + found.other.equal + found.other.soft) / 2;
+    made.left = found.one.left + found.other.left;
+    made.commonest_pair = found.commonest_pair;
+    return made;
+}
+
+/* NaN, or the greatest or least that there was. */
+static void keep_most(float *most, double value) {
+    if (!(*most >= (float)value)) *most = (float)value;
+}
+static void keep_least(float *least, double value) {
+    if (!(*least <= (float)value)) *least = (float)value;
+}
+
+enum { /* places of OF_EVIDENCE */
+    AT_SUM, AT_SURPLUS, AT_MOST, AT_SECOND_MOST, AT_THIRD_MOST, AT_LEAST, AT_SECOND_LEAST, AT_EQUALS, AT_DIFFERENTS, AT_CONTRADICTIONS, AT_FILLED,
+    AT_ID_MAX, AT_ID_MIN, AT_NAME_MAX, AT_NAME_MIN, AT_PLACE_SUM, AT_PLACE_MIN, AT_NUMBER_MAX, AT_NUMBER_MIN, AT_DATE_MAX, AT_DATE_MIN, AT_TEXT_MAX, AT_TEXT_MIN,
+    AT_NAME_LIGHTER_MAX, AT_NAME_LIGHTER_MIN, AT_NAME_HEAVIER_MAX, AT_NAME_HEAVIER_MIN, AT_NAME_COMMON, AT_NAME_LEFT, AT_PLACE_LIGHTER_MAX,
+    AT_COMMONEST_PAIR, AT_MISSING_COLUMNS, AT_NAMES
+};
+
+static void column_figures(const Vocabulary *known, const TokenRows *lefts, const TokenRows *rights, int64_t left,
+                           int64_t right, Py_ssize_t columns, const Facts *facts, const uint8_t *typed, float *out,
+                           Pattern *pattern) {
+    for (int i = 0; i < OF_COLUMNS + OF_EVIDENCE; i++) out[i] = NAN;
+    const int64_t *a = lefts->bounds + left * columns, *b = rights->bounds + right * columns;
+    float *evidence = out + OF_COLUMNS;
+    double sum = 0, least = 1, greatest = 0, told = 0, places = 0;
+    double most[3] = {-INFINITY, -INFINITY, -INFINITY}, fewest[2] = {INFINITY, INFINITY};
+    int both = 0, either = 0, equal = 0, low = 0, different = 0, contradicting = 0, names = 0;
+    for (Py_ssize_t c = 0; c < columns; c++) {
+        either += a[c + 1] > a[c] || b[c + 1] > b[c];
+        Compared at = compare_values(known, lefts, rights, left, right, columns, c, facts, typed ? typed[c] : BY_LETTERS,
+                                     pattern);
+        if (at.level == MISSING) continue;
+        both++;
+        equal += at.level == EQUAL_VALUE;
+        different += at.level <= DIFFERENT;
+        contradicting += at.level == CONTRADICTS;
+        sum += at.near;
+        low += at.near < LOW_COLUMN;
+        least = lower_of(least, at.near);
+        greatest = higher_of(greatest, at.near);
+        double tells = at.tells;
+        told += tells;
+        if (tells > most[0]) most[2] = most[1], most[1] = most[0], most[0] = tells;
+        else if (tells > most[1]) most[2] = most[1], most[1] = tells;
+        else if (tells > most[2]) most[2] = tells;
+        if (tells < fewest[0]) fewest[1] = fewest[0], fewest[0] = tells;
+        else if (tells < fewest[1]) fewest[1] = tells;
+        switch (facts->kinds[c]) {
+            case IDENTIFIER: keep_most(evidence + AT_ID_MAX, tells), keep_least(evidence + AT_ID_MIN, tells); break;
+            case NUMBER: keep_most(evidence + AT_NUMBER_MAX, tells), keep_least(evidence + AT_NUMBER_MIN, tells); break;
+            case DATE: keep_most(evidence + AT_DATE_MAX, tells), keep_least(evidence + AT_DATE_MIN, tells); break;
+            case TEXT: keep_most(evidence + AT_TEXT_MAX, tells), keep_least(evidence + AT_TEXT_MIN, tells); break;
+            case NAME: keep_most(evidence + AT_NAME_MAX, tells), keep_least(evidence + AT_NAME_MIN, tells); break;
+            default:
+                places += tells;
+                evidence[AT_PLACE_SUM] = (float)places;
+                keep_least(evidence + AT_PLACE_MIN, tells);
+        }
+        if (facts->kinds[c] == NAME || facts->kinds[c] == TEXT) {
+            names++;
+            keep_most(evidence + AT_NAME_LIGHTER_MAX, at.lighter), keep_least(evidence + AT_NAME_LIGHTER_MIN, at.lighter);
+            keep_most(evidence + AT_NAME_HEAVIER_MAX, at.heavier), keep_least(evidence + AT_NAME_HEAVIER_MIN, at.heavier);
+            keep_most(evidence + AT_NAME_COMMON, at.common);
+            evidence[AT_NAME_LEFT] = (float)at.left + (evidence[AT_NAME_LEFT] != evidence[AT_NAME_LEFT] ? 0 : evidence[AT_NAME_LEFT]);
+        } else if (facts->kinds[c] == PLACE) {
+            keep_most(evidence + AT_PLACE_LIGHTER_MAX, at.lighter);
+        }
+        if (at.commonest_pair >= 0) keep_least(evidence + AT_COMMONEST_PAIR, at.commonest_pair);
+    }
+    if (columns > 1) {
+        out[4] = (float)share(both, either);
+        if (both) {
+            out[0] = (float)(sum / both);
+            out[1] = (float)least;
+            out[2] = (float)greatest;
+            out[3] = (float)equal / (float)both;
+            out[5] = (float)low / (float)both;
+        }
+    }
+    evidence[AT_FILLED] = (float)both;
+    evidence[AT_MISSING_COLUMNS] = (float)(columns - both);
+    evidence[AT_NAMES] = (float)names;
     if (!both) return;
-    out[0] = (float)(sum / both);
-    out[1] = (float)least;
-    out[2] = (float)greatest;
-    out[3] = (float)equal / (float)both;
-    out[5] = (float)low / (float)both;
+    evidence[AT_SUM] = (float)told;
+    evidence[AT_SURPLUS] = (float)(told - facts->rows);
+    evidence[AT_MOST] = (float)most[0];
+    if (both > 1) evidence[AT_SECOND_MOST] = (float)most[1];
+    if (both > 2) evidence[AT_THIRD_MOST] = (float)most[2];
+    evidence[AT_LEAST] = (float)fewest[0];
+    if (both > 1) evidence[AT_SECOND_LEAST] = (float)fewest[1];
+    evidence[AT_EQUALS] = (float)equal;
+    evidence[AT_DIFFERENTS] = (float)different;
+    evidence[AT_CONTRADICTIONS] = (float)contradicting;
 }
 
 static int hold_rows(Buffers *buffers, PyObject *given, Py_ssize_t columns, TokenRows *rows) {
@@ -461,17 +589,41 @@ static int make_scratch(const TokenRows *rows, Py_ssize_t columns, Scratch *scra
     return 1;
 }
 
-static PyObject *pair_figures(PyObject *module, PyObject *args) {
-    (void)module;
+static int hold_facts(Buffers *buffers, PyObject *given, Py_ssize_t columns, const TokenRows *lefts,
+                      const TokenRows *rights, Facts *facts) {
+    PyObject *kinds, *cells[2], *equal, *levels, *weights[2];
+    Py_ssize_t n_kinds, n_cells[2], n_levels, n_weights[2];
+    if (!PyArg_ParseTuple(given, "O(OO)OO(OO)d", &kinds, &cells[0], &cells[1], &equal, &levels, &weights[0],
+                          &weights[1], &facts->rows))
+        return 0;
+    if (!(facts->kinds = hold(buffers, kinds, 1, &n_kinds, 0))) return 0;
+    if (!(facts->equal = hold(buffers, equal, 4, &facts->values, 0))) return 0;
+    if (!(facts->levels = hold(buffers, levels, 4, &n_levels, 0))) return 0;
+    for (int side = 0; side < 2; side++) {
+        if (!(facts->cells[side] = hold(buffers, cells[side], 4, &n_cells[side], 0))) return 0;
+        if (!(facts->weights[side] = hold(buffers, weights[side], 4, &n_weights[side], 0))) return 0;
+    }
+    if (n_kinds != columns || n_levels != columns * COLUMN_LEVELS ||
+        n_cells[0] != lefts->rows * columns || n_cells[1] != rights->rows * columns ||
+        n_weights[0] != lefts->n_tokens || n_weights[1] != rights->n_tokens) {
+        PyErr_SetString(PyExc_ValueError, "the facts of columns and the tables do not fit together");
+        return 0;
+    }
+    return 1;
+}
+
+/* Write the figures of pairs, or only the level of each of their columns. */
+static PyObject *compare_rows(PyObject *args, int levels_only) {
     PyObject *characters, *starts, *values, *kinds, *weights, *given_lefts, *given_rights, *given_left, *given_right,
-        *given_out, *result = NULL;
-    Py_ssize_t columns, n_starts, n_kinds, n_weights, pairs, n_right, n_out;
+        *given_out, *given_facts, *given_typed, *result = NULL;
+    Py_ssize_t n_typed = 0, columns, n_starts, n_kinds, n_weights, pairs, n_right, n_out;
     Vocabulary known;
     TokenRows lefts, rights;
-    if (!PyArg_ParseTuple(args, "(OOOOO)dO!O!nOOO", &characters, &starts, &values, &kinds, &weights, &known.heaviest,
+    if (!PyArg_ParseTuple(args, "(OOOOO)dO!O!nOOOO!O", &characters, &starts, &values, &kinds, &weights, &known.heaviest,
                           &PyTuple_Type, &given_lefts, &PyTuple_Type, &given_rights, &columns, &given_left, &given_right,
-                          &given_out))
+                          &given_out, &PyTuple_Type, &given_facts, &given_typed))
         return NULL;
+    Facts facts;
     Buffers buffers = {.count = 0};
     if (!(known.characters = hold(&buffers, characters, 4, &known.n_characters, 0))) goto done;
     if (!(known.starts = hold(&buffers, starts, 4, &n_starts, 0))) goto done;
@@ -482,10 +634,16 @@ static PyObject *pair_figures(PyObject *module, PyObject *args) {
         goto done;
     const int64_t *left = hold(&buffers, given_left, 8, &pairs, 0);
     const int64_t *right = left ? hold(&buffers, given_right, 8, &n_right, 0) : NULL;
-    float *out = right ? hold(&buffers, given_out, 4, &n_out, PyBUF_WRITABLE) : NULL;
-    if (!out) goto done;
+    if (!right || !hold_facts(&buffers, given_facts, columns, &lefts, &rights, &facts)) goto done;
+    facts.typed = given_typed == Py_None ? NULL : hold(&buffers, given_typed, 1, &n_typed, 0);
+    if (given_typed != Py_None && !facts.typed) goto done;
+    float *out = levels_only ? NULL : hold(&buffers, given_out, 4, &n_out, PyBUF_WRITABLE);
+    uint8_t *levels = levels_only ? hold(&buffers, given_out, 1, &n_out, PyBUF_WRITABLE) : NULL;
+    if (!out && !levels) goto done;
+    Py_ssize_t width = levels_only ? columns : FIGURES;
     int fine = n_starts == known.tokens + 1 && n_kinds == known.tokens && n_weights == known.tokens &&
-               known.heaviest > 0 && n_right == pairs && n_out / FIGURES == pairs && n_out % FIGURES == 0;
+               known.heaviest > 0 && n_right == pairs && n_out / width == pairs && n_out % width == 0 &&
+               (!facts.typed || (n_typed / columns == pairs && n_typed % columns == 0));
     Scratch scratch[2] = {{0}};
     uint8_t *shared = PyMem_RawMalloc((size_t)columns);
     if (!shared || !make_scratch(&lefts, columns, &scratch[0]) || !make_scratch(&rights, columns, &scratch[1])) {
@@ -500,6 +658,13 @@ static PyObject *pair_figures(PyObject *module, PyObject *args) {
             fine = 0;
             break;
         }
+        const uint8_t *typed = facts.typed ? facts.typed + p * columns : NULL;
+        if (levels_only) {
+            for (Py_ssize_t c = 0; c < columns; c++)
+                levels[p * columns + c] = (uint8_t)compare_values(&known, &lefts, &rights, a, b, columns, c, &facts,
+                                                                  typed ? typed[c] : BY_LETTERS, &pattern).level;
+            continue;
+        }
         const int64_t *of_a = lefts.bounds + a * columns, *of_b = rights.bounds + b * columns;
         Side one = side_of(&lefts, of_a[0], of_a[columns], lefts.together);
         Side other = side_of(&rights, of_b[0], of_b[columns], rights.together);
@@ -511,7 +676,7 @@ static PyObject *pair_figures(PyObject *module, PyObject *args) {
         }
         text_figures(&known, &one, &other, out + p * FIGURES, &pattern);
         out[p * FIGURES + OF_EQUAL] = (float)equal;
-        column_figures(&known, &lefts, &rights, a, b, columns, out + p * FIGURES + OF_TEXT, &pattern);
+        column_figures(&known, &lefts, &rights, a, b, columns, &facts, typed, out + p * FIGURES + OF_TEXT, &pattern);
     }
     take_lock(lock);
     if (fine) result = Py_NewRef(Py_None);
@@ -523,6 +688,16 @@ freed:
 done:
     let_go(&buffers);
     return result;
+}
+
+static PyObject *pair_figures(PyObject *module, PyObject *args) {
+    (void)module;
+    return compare_rows(args, 0);
+}
+
+static PyObject *column_levels(PyObject *module, PyObject *args) {
+    (void)module;
+    return compare_rows(args, 1);
 }
 
 /* ---- trees ---- */

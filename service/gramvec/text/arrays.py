@@ -14,6 +14,7 @@ Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+UInt8s = NDArray[np.uint8]
 UInt64s = NDArray[np.uint64]
 
 

@@ -13,13 +13,24 @@ from numpy.typing import NDArray
 
 from gramvec.jobs.matching import candidates
 from gramvec.jobs.matching.groups import RowGroups, group_rows
-from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.figures import pair_figures, read_rows, rival_figures
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
+from gramvec_training.data.made_tables import make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
+# Families that are left out with another one.
+KIN = {"customers": "people"}
+# Kinds of made tables, as kinds of learning tables.
+MADE_KINDS = {
+    "register": "made registers", "halves": "made halves", "offers": "made offers", "one register": "made register",
+    "ordered list": "made list",
+}  # fmt: skip
+
+
+NO_ROWS = np.zeros(0, np.int64)
 
 
 class LearningTable(NamedTuple):
@@ -27,13 +38,15 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "changed" or "small"; of one table "list", "answered list", "register",
-            "changed list" or "small list".
+        kind: "join", "half", "set", "changed", "small", "made registers", "made halves" or "made offers"; of one table
+            "list", "answered list", "register", "changed list", "small list", "made register" or "made list".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
         matches: int64[p], those that are matches.
         expected: matches of the tables, candidates or not.
+        left: int64[p], the first group of each pair.
+        right: int64[p], the second one.
         equal: pairs of equal rows of one table, and those of them that are matches.
     """
 
@@ -45,6 +58,8 @@ class LearningTable(NamedTuple):
     matches: Int64s
     expected: int
     equal: tuple[int, int] = (0, 0)
+    left: Int64s = NO_ROWS
+    right: Int64s = NO_ROWS
 
     @property
     def is_one_table(self) -> bool:
@@ -85,6 +100,28 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
 
 
+def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[LearningTable]:
+    """Yield the made tables: registers, offers, lists in order and their halves."""
+    for made in make_tables(seed, scale=scale, joins=folder / "joins"):
+        sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
+        # Lists of the names of joins are left out with these.
+        source = made.family if made.family.startswith("joins") else f"made {KIN.get(made.family, made.family)}"
+        kind = MADE_KINDS[made.kind]
+        if made.right is None:
+            things = _things_of(len(sides[0][0]), made.pairs)
+            yield compare_one_table(made.name, kind, source, sides[0], things)
+        else:
+            yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs)
+
+
+def _things_of(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the thing of each row of a table of which all pairs of one thing are given, the lower row first."""
+    things = list(range(rows))
+    for one, other in pairs:
+        things[other] = min(things[other], one)
+    return things
+
+
 def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
     """Yield tables and lists of changed names, and many of some rows as one."""
     names = drawn.sample(known.left, min(changed_names.CHANGED_ROWS, len(known.left)))
@@ -105,7 +142,10 @@ def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random
 
 def _join_tables(tables: Sequence[LearningTable]) -> LearningTable:
     """Return the pairs of several tables as those of one."""
+    starts = [np.cumsum([0, *(int(max(side.max(initial=-1) for side in (t.left, t.right))) + 1 for t in tables[:-1])])]
     return tables[0]._replace(
+        left=np.concatenate([table.left + start for table, start in zip(tables, starts[0], strict=True)]),
+        right=np.concatenate([table.right + start for table, start in zip(tables, starts[0], strict=True)]),
         figures=np.concatenate([table.figures for table in tables]),
         pairs=np.concatenate([table.pairs for table in tables]),
         matches=np.concatenate([table.matches for table in tables]),
@@ -145,9 +185,10 @@ def compare_two_tables(
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
     left_groups, right_groups = _group_rows(left), _group_rows(right)
-    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))
-    figures = pair_figures(tokens_of([left_groups.columns, right_groups.columns]), at, with_)
-    rivals = rival_figures(at, with_, likeness(figures, cosines))
+    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))[:3]
+    rows = read_rows([left_groups.columns, right_groups.columns])
+    figures = pair_figures(rows, at, with_)
+    rivals = rival_figures(rows, at, with_, figures, cosines)
     keys = at * len(right_groups.counts) + with_
     pairs = left_groups.counts[at] * right_groups.counts[with_]
     if labeled is not None:
@@ -160,6 +201,8 @@ def compare_two_tables(
         pairs,
         _count_pairs(keys, truth, left_groups, right_groups),
         len(truth),
+        left=at,
+        right=with_,
     )
 
 
@@ -184,9 +227,10 @@ def compare_one_table(
 ) -> LearningTable:
     """Return the candidates of one table, in which rows of equal `things` are one."""
     groups = _group_rows(columns)
-    at, with_, cosines = candidates.of((groups.join_columns(),))
-    figures = pair_figures(tokens_of([groups.columns]), at, with_)
-    rivals = one_table_rivals(at, with_, likeness(figures, cosines))
+    at, with_, cosines = candidates.of((groups.join_columns(),))[:3]
+    rows = read_rows([groups.columns])
+    figures = pair_figures(rows, at, with_)
+    rivals = rival_figures(rows, at, with_, figures, cosines)
     thing = np.unique(np.array(things).astype(str), return_inverse=True)[1]
     counts = np.bincount(thing)
     filled = groups.of_row >= 0
@@ -206,7 +250,7 @@ def compare_one_table(
     equal = int((groups.counts * (groups.counts - 1) // 2).sum()), int((number * (number - 1) // 2).sum())
     return LearningTable(
         name, kind, source, np.concatenate([figures, rivals], axis=1), groups.counts[at] * groups.counts[with_],
-        matches, int((counts * (counts - 1) // 2).sum()), equal,
+        matches, int((counts * (counts - 1) // 2).sum()), equal, at, with_,
     )  # fmt: skip
 
 

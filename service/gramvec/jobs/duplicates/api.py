@@ -72,7 +72,7 @@ def dedupe(
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, keep, cells), ids)
+    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids)
 
 
 def why_not_compared(text: str) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
-from gramvec.jobs.duplicates.features import NearPairs
+from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import FileFormat

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.features import NearPairs
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, standing_for
-from gramvec.jobs.duplicates.pairs import groups
+from gramvec.jobs.duplicates.pairs import NearPairs, groups
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Int64s
 

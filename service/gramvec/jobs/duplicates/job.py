@@ -210,7 +210,7 @@ class DedupeJob(InputFile, TableOutput):
         if self.stays == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.pairs, self.stays, cells))
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells))
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""
@@ -236,7 +236,7 @@ def _find_known(distinct: DistinctRows, index: Index, threshold: float, watch: J
 def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:
     """Report how many pairs there are, how many are expected to be right, and the share that was found."""
     if number := len(likely.pairs.left):
-        right = f", of which {likely.precision:.0%} are expected to be right" if by == "letters" else ""
+        right = f", of which {likely.expected} are expected to be right" if likely.expected else ""
         watch.report(
             f"{number:,} pair{'s' * (number != 1)} of different {unit}s at the threshold {likely.threshold:.3f}{right}"
         )
@@ -259,8 +259,14 @@ def _report_uncompared(table: DedupeTable, distinct: DistinctRows, watch: JobWat
 
 
 def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> None:
-    """Report large groups and a sample of the lines that are left out, each beside the line that stays."""
-    roots, unit = duplicates.stays, table.table.unit
+    """Report what is not sure, large groups, and a sample of the lines that are left out beside those that stay."""
+    roots, unit, likely = duplicates.stays, table.table.unit, duplicates.likely
+    if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
+        watch.report(
+            f"{doubtful:,} of the {len(likely.pairs.left):,} pairs, those below {likely.sure:.3f}, are not sure enough"
+            f" to leave out a {unit}: look at them in the list, or give --threshold {likely.threshold:.3f} to take them"
+            " all"
+        )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
         watch.report(

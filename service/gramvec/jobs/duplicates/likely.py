@@ -8,34 +8,41 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.features import NO_PAIRS, NearPairs
-from gramvec.jobs.duplicates.pairs import EXACT_TEXTS, similar_pairs
+from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
 from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.figures import read_rows
+from gramvec.jobs.pairs.model import ExpectedShare, one_table_model
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
 Stays = Literal["first", "longest", "complete", "frequent"]
 STAYS: tuple[Stays, ...] = get_args(Stays)
-# Of more than EXACT_TEXTS texts, pairs whose letters are less alike are no candidates.
-MIN_ALIKE = 0.6
 
 
 class LikelyPairs(NamedTuple):
-    """Pairs of texts with probabilities of at least the threshold, and the share of them expected to be right.
+    """Pairs of texts with probabilities of at least the threshold.
 
-    sampled, sampled_found: as of `Duplicates`. candidates: all scored pairs, of texts that are equal without
-    punctuation the first.
+    expected: the share of them that is expected to be right; None where nothing is known of it.
+    sure: the lowest score of the pairs by which rows go: the threshold where it was given, or where most are right.
+    sampled, sampled_found: as of `CandidatePairs`.
+    candidates: all scored pairs, of texts that are equal without punctuation the first.
     """
 
     pairs: NearPairs
     threshold: float
-    precision: float
+    expected: ExpectedShare | None
+    sure: float = 0.0
     sampled: int = 0
     sampled_found: int = 0
     candidates: NearPairs = NO_PAIRS
+
+    def sure_pairs(self) -> NearPairs:
+        """Return the pairs by which rows go."""
+        kept = self.pairs.scores >= np.float32(self.sure)
+        return NearPairs(self.pairs.left[kept], self.pairs.right[kept], self.pairs.scores[kept])
 
 
 def likely_pairs(
@@ -48,8 +55,7 @@ def likely_pairs(
 ) -> LikelyPairs:
     """Return the pairs of different rows that are probably the same thing, the lower one left.
 
-    Candidates of up to 100,000 rows are the twelve nearest of each by two weightings of their n-grams; of more, pairs
-    that are likely by samples of their features.
+    Candidates are the twelve nearest of each row by two weightings of its n-grams, of many rows by the rarest of them.
 
     Args:
         columns: the compared columns, n texts each; a row of white space is in no pair.
@@ -63,33 +69,22 @@ def likely_pairs(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
-    sampled = 0, 0
-    if len(columns[0]) <= EXACT_TEXTS:
-        fields = [Field(texts, texts, 1.0) for texts in columns]
-        scored = score_fields(fields, same=True, threads=threads, progress=progress)
-        floor = 0.01 if threshold is None else threshold
-        both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
-        lower = both.left < both.right
-        found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
-        candidates = NearPairs(*scored.first_rows())
-    else:
-        texts = columns[0] if len(columns) == 1 else [" ".join(filter(None, row)) for row in zip(*columns, strict=True)]
-        likely = similar_pairs(
-            texts, MIN_ALIKE, numbers=False, words=False, threads=threads, max_pairs=max_pairs, progress=progress
-        )
-        sampled = likely.sampled, likely.sampled_found
-        tokens = tokens_of([[[fold_text(text) for text in texts] for texts in columns]])
-        probable = probabilities_of(tokens, CandidatePairs(*likely.pairs), same=True, progress=progress)
-        found = candidates = likely.pairs._replace(scores=probable)
+    fields = [Field(texts, texts, 1.0) for texts in columns]
+    scored = score_fields(fields, same=True, threads=threads, progress=progress)
+    floor = 0.01 if threshold is None else threshold
+    both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
+    lower = both.left < both.right
+    found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
     lowest = threshold_of(found.scores) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
-    precision = float(scores.astype(np.float64).mean()) if len(scores) else 0.0
+    promise = one_table_model().promise
+    sure = lowest if threshold is not None else promise.sure_from(scores, lowest)
     pairs = NearPairs(left[order], right[order], scores[order])
-    return LikelyPairs(pairs, lowest, precision, *sampled, candidates)
+    return LikelyPairs(pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()))
 
 
 def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:
@@ -104,7 +99,7 @@ def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> F
     left_ngrams, right_ngrams = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
     right = np.arange(len(others))
     pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
-    return probabilities_of(tokens_of([[lists[0]], [lists[1]]]), pairs, same=False)
+    return probabilities_of(read_rows([[lists[0]], [lists[1]]]), pairs, same=False)
 
 
 def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.features import NearPairs
 from gramvec.jobs.duplicates.likely import LikelyPairs
+from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.progress import NO_PROGRESS, Progress
 
 # All pairs are compared: those of this many texts in minutes.
@@ -65,7 +65,7 @@ def meaning_pairs(
                 raise InputError(f"more than {max_pairs:,} pairs; raise the threshold")
         progress.advance(len(block))
     pairs = NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
-    return LikelyPairs(pairs, lowest, 0.0, candidates=pairs)
+    return LikelyPairs(pairs, lowest, None, candidates=pairs)
 
 
 def check_cosine(threshold: float | None) -> float:

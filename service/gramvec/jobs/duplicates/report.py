@@ -43,8 +43,8 @@ def dedupe_report(
         f"{len(found.dropped):,} of {len(of_row):,} {unit}s repeat one that stays; {number:,} pair{'s' * (number != 1)}"
         f" of different {unit}s at the threshold {likely.threshold:.3f}"
     )
-    if number:
-        summary += f", of which {likely.precision:.0%} are expected to be right"
+    if likely.expected is not None:
+        summary += f", of which {likely.expected} are expected to be right"
     fields = [Field(column, column, 1.0) for column in found.distinct.columns]
     return JobReport(
         title, summary, [*facts],

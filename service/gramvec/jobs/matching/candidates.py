@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramvec.jobs.matching.fields import nearest_rows, split
-from gramvec.jobs.matching.nearest import Matches, select_pairs
+from gramvec.jobs.matching.nearest import Matches, nearest, select_pairs
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import uniform
 from gramvec.lexical.sparse_vectors import SparseVectors
@@ -25,12 +25,27 @@ POWERS = (1.0, 2.0)
 DEPTH, DEPTH_BACK, DEPTH_ONE = 10, 3, 12
 
 
+# Of more texts the rarest n-grams of each row are looked at, and it is measured what that finds: of so many rows, the
+# share of the pairs of at least this cosine.
+EXACT_TEXTS, SAMPLE, SAMPLED_COSINE = 100_000, 2_000, 0.5
+
+
 class CandidatePairs(NamedTuple):
-    """Pairs of rows, each once, by left, then right: int64[p] each, and their cosines weighted by idf, float32[p]."""
+    """Pairs of rows, each once, by left, then right.
+
+    Attributes:
+        left: int64[p].
+        right: int64[p].
+        cosines: float32[p], weighted by idf.
+        sampled: pairs that some rows have with all others; 0 where every pair was looked at.
+        sampled_found: those of them that are here.
+    """
 
     left: Int64s
     right: Int64s
     cosines: Floats
+    sampled: int = 0
+    sampled_found: int = 0
 
 
 def of(
@@ -75,7 +90,21 @@ def of(
     # Where another weighting found it first, its cosine is not known yet.
     unknown = first >= sum(len(pairs.left) for pairs in found[: len(found) // 2])
     cosines[unknown] = sides[0].dots(left[unknown], sides[1], right[unknown])
-    return CandidatePairs(left, right, cosines)
+    if len(every) <= EXACT_TEXTS or blocks:
+        return CandidatePairs(left, right, cosines)
+    sampled = _sample_pairs(plain if len(texts) == 1 else sides[0], sides[1], width, one=len(texts) == 1)
+    return CandidatePairs(left, right, cosines, len(sampled), int(np.isin(sampled, different).sum()))
+
+
+def _sample_pairs(left: SparseVectors, right: SparseVectors, width: int, *, one: bool) -> Int64s:
+    """Return left * width + right of the pairs that some rows have with all, of a cosine of SAMPLED_COSINE or more."""
+    rows = np.unique(np.linspace(0, len(left) - 1, min(SAMPLE, len(left))).astype(np.int64))
+    near = nearest(left.rows(rows), right, DEPTH_ONE + 1 if one else DEPTH, SAMPLED_COSINE)
+    a, b = rows[near.left], near.right
+    if one:
+        a, b = np.minimum(a, b)[a != b], np.maximum(a, b)[a != b]
+    keys: Int64s = np.unique(a * width + b)
+    return keys
 
 
 def weighted_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> list[SparseVectors]:

@@ -17,6 +17,7 @@ from gramvec.jobs.matching.scoring import (
     beside,
     ngrams_and_words,
 )
+from gramvec.jobs.pairs.model import ExpectedShare
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
@@ -58,7 +59,7 @@ class ChosenMatches(NamedTuple):
         threshold: the lowest score, given or from the data.
         left_out: pairs of at least that score that `top` or `one_to_one` left out.
         below: left rows without a match that have a candidate of a lower score.
-        precision: the share of matches that is expected to be right, 0 to 1.
+        expected: the share of matches that is expected to be right; None where nothing is known of it.
         candidates: all scored pairs, of equal rows the first.
     """
 
@@ -66,7 +67,7 @@ class ChosenMatches(NamedTuple):
     threshold: float
     left_out: int
     below: int = 0
-    precision: float = 0.0
+    expected: ExpectedShare | None = None
     candidates: Matches = NO_MATCHES
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, places, select_pairs
-from gramvec.jobs.pairs.tokens import strip_punctuation
+from gramvec.jobs.pairs.tokens import spell_column
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Bools, Int64s
@@ -46,7 +46,7 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
     first: list[int] = []
-    plain = [map(strip_punctuation, column) for column in columns]
+    plain = [spell_column(column) for column in columns]
     every = zip(*plain, strict=True) if keys is None else zip(*plain, keys, strict=True)
     width = len(columns)
     of_row = np.full(len(columns[0]), -1)
@@ -63,12 +63,21 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
 
 
 class GroupPairs(NamedTuple):
-    """Scored pairs of groups: by left group, then descending score. `same`: both are rows of one table."""
+    """Scored pairs of groups: by left group, then descending score.
+
+    Attributes:
+        pairs: of groups.
+        left: the groups.
+        right: the groups; of one table the same.
+        same: whether both are rows of one table.
+        sampled: as of `CandidatePairs`, with sampled_found.
+    """
 
     pairs: Matches
     left: RowGroups
     right: RowGroups
     same: bool
+    sampled: tuple[int, int] = (0, 0)
 
     def numbers(self) -> Int64s:
         """Return the pairs of rows that each pair stands for, int64[p]."""

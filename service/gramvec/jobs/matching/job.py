@@ -282,9 +282,10 @@ class MatchJob(TableFiles, TableOutput):
             )
         summary = f"{answered:,} of {rows:,} rows of {self.left} have a match, {pairs:,} pairs at the threshold "
         summary += f"{matched.threshold:.3f}"
-        if matched.precision:
-            summary += f", of which {matched.precision:.0%} are expected to be right; {matched.below:,} rows have only "
-            summary += "candidates below it"
+        if matched.expected is not None:
+            summary += f", of which {matched.expected} are expected to be right"
+        if not (self.labels or self.matcher):
+            summary += f"; {matched.below:,} rows have only candidates below it"
         if matched.left_out:
             option = "--one-to-one" if self.one_to_one else "--top"
             summary += f"; {matched.left_out:,} more pairs above it are left out ({option})"

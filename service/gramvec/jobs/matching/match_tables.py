@@ -20,9 +20,9 @@ from gramvec.jobs.matching.fields import (
 )
 from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
-from gramvec.jobs.pairs.figures import likeness, one_table_rivals, pair_figures, rival_figures
+from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
-from gramvec.jobs.pairs.tokens import Tokens, fold_text, tokens_of
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
@@ -83,31 +83,32 @@ def score_fields(
         lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
         groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
         found = candidates.of(lists, groups, threads=threads, progress=progress)
-    tokens = tokens_of([side.columns for side in sides])
+    rows = read_rows([side.columns for side in sides])
     left, right = found.left, found.right
-    scores = probabilities_of(tokens, found, same=same, progress=progress)
+    scores = probabilities_of(rows, found, same=same, progress=progress)
     if same:
         several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
-    return GroupPairs(select_pairs(Matches(left, right, scores), order), left_groups, right_groups, same)
+    pairs = select_pairs(Matches(left, right, scores), order)
+    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found))
 
 
-def probabilities_of(tokens: Tokens, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
+def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
-    left, right, cosines = found
-    parts = [np.zeros((0, 0), np.float32)]
+    left, right, cosines = found[:3]
+    if not len(left):
+        return np.zeros(0, np.float32)
+    figures = np.full((len(left), len(NAMES)), np.nan, np.float32)
     progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
-        parts.append(pair_figures(tokens, left[part], right[part]))
-        progress.advance(len(parts[-1]))
-    if not len(left):
-        return np.zeros(0, np.float32)
-    figures = np.concatenate(parts[1:])
-    rivals = (one_table_rivals if same else rival_figures)(left, right, likeness(figures, cosines))
-    return (one_table_model() if same else two_table_model()).probabilities(figures, rivals)
+        figures[part, : len(OF_PAIR)] = pair_figures(rows, left[part], right[part])
+        progress.advance(len(left[part]))
+    figures[:, len(OF_PAIR) : len(FIRST)] = rival_figures(rows, left, right, figures, cosines)
+    model = one_table_model() if same else two_table_model()
+    return model.of_candidates(figures, left, right, same=same)
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:
@@ -154,9 +155,9 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     with_candidate = np.zeros(len(found.left.counts), np.bool_)
     with_candidate[found.pairs.left[found.numbers() > 0]] = True
     rows = int(found.left.counts[with_candidate].sum())
-    precision = float(matches.scores.astype(np.float64).mean()) if len(matches.left) else 0.0
+    expected = (one_table_model() if found.same else two_table_model()).promise.of(matches.scores)
     below = rows - len(np.unique(matches.left))
-    return ChosenMatches(matches, lowest, left_out, below, precision, found.first_rows())
+    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows())
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 
 from gramvec.jobs.matching.fields import ChosenMatches, Field
 from gramvec.jobs.matching.nearest import Matches, select_pairs
-from gramvec.jobs.pairs.figures import OF_PAIR, pair_figures
+from gramvec.jobs.pairs.figures import OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import FOLDER
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.jobs.report import JobReport, Pair, PairList, ScoreHistogram, ValuePair
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 
@@ -160,7 +160,7 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         [[fold_text(field.right[row]) for row in doubted.right.tolist()] for field in fields],
     ]
     rows = np.arange(len(doubted.left))
-    figures = np.nan_to_num(pair_figures(tokens_of(sides), rows, rows))
+    figures = np.nan_to_num(pair_figures(read_rows(sides), rows, rows))
     numbers: Bools = figures[:, PLACES["numbers_left_over_min"]] > 0
     left_over = figures[:, PLACES["heaviest_left_over_max"]]
     rivals = np.maximum(

@@ -11,11 +11,31 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from gramvec.jobs.pairs.columns import (
+    ALIKE,
+    ALIKE_VALUE,
+    BY_LETTERS,
+    CONTRADICTS,
+    DATE,
+    DIFFERENT,
+    EQUAL_VALUE,
+    IDENTIFIER,
+    LEVELS,
+    MISSING,
+    NAME,
+    NEAR_VALUE,
+    NEARLY,
+    NUMBER,
+    PLACE,
+    TEXT,
+    ColumnFacts,
+)
 from gramvec.jobs.pairs.tokens import DIGITS, LETTERS, ZEROS, PairVocabulary, Tokens
-from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.arrays import Floats, Int64s, UInt8s
 
 # Characters, and tokens of one side, that are compared with others.
 LONGEST_COMPARED, MAX_LEFT = 64, 24
@@ -72,6 +92,7 @@ class _Side:
     known: PairVocabulary
     tokens: list[int]
     order: list[int]
+    weights: list[float] | None = None
     weight: float = 0.0
     equal: float = 0.0
     soft: float = 0.0
@@ -90,6 +111,8 @@ class _Side:
         return int(self.known.kinds[self.tokens[place]])
 
     def heaviness(self, place: int) -> float:
+        if self.weights is not None:
+            return self.weights[place]
         return float(self.known.weights[self.tokens[place]])
 
     def text(self, place: int) -> str:
@@ -149,6 +172,7 @@ class _Alignment:
     soft: int = 0
     common: int = 0
     nearest_number: float = _NO_VALUE
+    commonest_pair: float = _NO_VALUE
 
     def share(self) -> float:
         first, second = self.first, self.second
@@ -209,8 +233,11 @@ def _align_letters(found: _Alignment) -> None:
         lefts.add(i)
         rights.add(j)
         value = float(near[i, j])
-        first.soft += value * first.heaviness(first.letters[i])
-        second.soft += value * second.heaviness(second.letters[j])
+        weights = first.heaviness(first.letters[i]), second.heaviness(second.letters[j])
+        first.soft += value * weights[0]
+        second.soft += value * weights[1]
+        # Two common words that are alike are two words more often than one and a slip.
+        found.commonest_pair = min(max(weights), math.inf if not found.soft else found.commonest_pair)
         first.left -= 1
         second.left -= 1
         found.soft += 1
@@ -256,23 +283,90 @@ def _text_figures(first: _Side, second: _Side) -> list[float]:
         found.share(), min(_share(mean, min(first.weight, second.weight)), 1.0), *equal,
         *(value / heaviest for value in left), *(value / heaviest for value in heavy), *counts[0],
         found.soft, *counts[1], found.common, *counts[2], found.nearest_number, 0.0, _likeness(first, second),
+        found.commonest_pair / heaviest,
     ]  # fmt: skip
 
 
-def _column_figures(pairs: Sequence[tuple[_Side, _Side]]) -> list[float]:
-    if len(pairs) < 2:
+class _Compared(NamedTuple):
+    """What the two values of a column have in common."""
+
+    level: int
+    near: float
+    tells: float
+    lighter: float = 0.0
+    heavier: float = 0.0
+    common: float = 0.0
+    left: int = 0
+    commonest_pair: float = _NO_VALUE
+
+
+def _compare(
+    first: _Side, second: _Side, facts: ColumnFacts, column: int, cells: tuple[int, int], typed: int
+) -> _Compared:
+    if cells[0] == cells[1] and not typed < EQUAL_VALUE:
+        common = sum(first.heaviness(at) for at in first.different() if first.kind(at) != ZEROS)
+        return _Compared(EQUAL_VALUE, 1.0, float(facts.equal[cells[0]]), common=common)
+    found = _align(first, second)
+    near = 1.0 if typed == EQUAL_VALUE else max(found.share(), _likeness(first, second))
+    by_letters = NEARLY if near >= NEAR_VALUE else ALIKE if near >= ALIKE_VALUE else DIFFERENT
+    level = by_letters if typed == BY_LETTERS else typed
+    heaviest = first.heaviest, second.heaviest
+    common = (first.equal + first.soft + second.equal + second.soft) / 2
+    return _Compared(
+        level, near, float(facts.levels[column * LEVELS + level]), min(heaviest), max(heaviest), common,
+        first.left + second.left, found.commonest_pair,
+    )  # fmt: skip
+
+
+def _column_figures(compared: Sequence[_Compared | None], either: int) -> list[float]:
+    if len(compared) < 2:
         return [_NO_VALUE] * 6
-    near, equal = [], 0
-    for first, second in pairs:
-        if first.tokens and second.tokens:
-            same = _are_equal(first, second)
-            equal += same
-            near.append(1.0 if same else max(_align(first, second).share(), _likeness(first, second)))
-    filled = _share(len(near), sum(bool(first.tokens or second.tokens) for first, second in pairs))
+    near = [value.near for value in compared if value is not None]
+    filled = _share(len(near), either)
     if not near:
         return [_NO_VALUE] * 4 + [filled, _NO_VALUE]
+    equal = sum(value is not None and value.level == EQUAL_VALUE for value in compared)
     low = sum(value < LOW_COLUMN for value in near)
     return [sum(near) / len(near), min(near), max(near), equal / len(near), filled, low / len(near)]
+
+
+def _evidence_figures(compared: Sequence[_Compared | None], facts: ColumnFacts) -> list[float]:
+    there = [(int(facts.kinds[column]), value) for column, value in enumerate(compared) if value is not None]
+    told = sorted((value.tells for _, value in there), reverse=True)
+
+    def some(*kinds: int) -> list[_Compared]:
+        return [value for kind, value in there if kind in kinds]
+
+    def tells(kind: int) -> tuple[float, float]:
+        values = [value.tells for value in some(kind)]
+        return max(values, default=_NO_VALUE), min(values, default=_NO_VALUE)
+
+    def place(values: Sequence[float], at: int) -> float:
+        return values[at] if len(values) >= (at + 1 if at >= 0 else -at) else _NO_VALUE
+
+    def most_and_least(values: Sequence[float]) -> tuple[float, float]:
+        return max(values, default=_NO_VALUE), min(values, default=_NO_VALUE)
+
+    names, places = some(NAME, TEXT), some(PLACE)
+    pairs = [value.commonest_pair for _, value in there if not math.isnan(value.commonest_pair)]
+    levels = [value.level for _, value in there]
+    none = not there
+    return [
+        _NO_VALUE if none else sum(value.tells for _, value in there),
+        _NO_VALUE if none else sum(value.tells for _, value in there) - facts.rows,
+        place(told, 0), place(told, 1), place(told, 2), place(told, -1), place(told, -2),
+        _NO_VALUE if none else levels.count(EQUAL_VALUE),
+        _NO_VALUE if none else sum(level <= DIFFERENT for level in levels),
+        _NO_VALUE if none else levels.count(CONTRADICTS),
+        len(there), *tells(IDENTIFIER), *tells(NAME),
+        sum(value.tells for value in places) if places else _NO_VALUE, tells(PLACE)[1],
+        *tells(NUMBER), *tells(DATE), *tells(TEXT),
+        *most_and_least([value.lighter for value in names]), *most_and_least([value.heavier for value in names]),
+        max((value.common for value in names), default=_NO_VALUE),
+        sum(value.left for value in names) if names else _NO_VALUE,
+        max((value.lighter for value in places), default=_NO_VALUE), min(pairs, default=_NO_VALUE),
+        len(compared) - len(there), len(names),
+    ]  # fmt: skip
 
 
 def _join_columns(parts: Sequence[_Side], filled: Sequence[bool]) -> _Side:
@@ -282,20 +376,58 @@ def _join_columns(parts: Sequence[_Side], filled: Sequence[bool]) -> _Side:
     return _Side(known, tokens, sorted(range(len(tokens)), key=lambda at: int(known.values[tokens[at]])))
 
 
-def pair_figures(tokens: Tokens, left: Int64s, right: Int64s) -> Floats:
-    """Return what `gramvec.jobs.pairs.figures.pair_figures` does."""
-    known, columns = tokens.vocabulary, tokens.columns
+class _Rows:
+    """Rows of tables as sides."""
 
-    def sides(table: int, row: int) -> tuple[_Side, list[_Side]]:
-        rows = tokens.tables[table]
+    def __init__(self, tokens: Tokens, facts: ColumnFacts) -> None:
+        self.tokens, self.facts = tokens, facts
+
+    def whole(self, table: int, row: int) -> _Side:
+        rows, columns = self.tokens.tables[table], self.tokens.columns
+        whole = slice(int(rows.bounds[row * columns]), int(rows.bounds[(row + 1) * columns]))
+        return _Side(self.tokens.vocabulary, rows.tokens[whole].tolist(), rows.together[whole].tolist())
+
+    def parts(self, table: int, row: int) -> list[_Side]:
+        rows, columns = self.tokens.tables[table], self.tokens.columns
         bounds = rows.bounds[row * columns : (row + 1) * columns + 1].tolist()
-        parts = [_Side(known, rows.tokens[a:b].tolist(), rows.sorted[a:b].tolist()) for a, b in pairwise(bounds)]
-        whole = slice(bounds[0], bounds[-1])
-        return _Side(known, rows.tokens[whole].tolist(), rows.together[whole].tolist()), parts
+        known, weights = self.tokens.vocabulary, self.facts.weights[table]
+        return [
+            _Side(known, rows.tokens[a:b].tolist(), rows.sorted[a:b].tolist(), weights[a:b].tolist())
+            for a, b in pairwise(bounds)
+        ]
 
-    made = []
-    for first, second in zip(left.tolist(), right.tolist(), strict=True):
-        (a, of_a), (b, of_b) = sides(0, first), sides(-1, second)
+    def compare(self, left: int, right: int, typed: Sequence[int]) -> list[_Compared | None]:
+        columns, made = self.tokens.columns, []
+        for column, (one, other) in enumerate(zip(self.parts(0, left), self.parts(-1, right), strict=True)):
+            cells = (
+                int(self.facts.cells[0][left * columns + column]), int(self.facts.cells[-1][right * columns + column])
+            )  # fmt: skip
+            there = bool(one.tokens and other.tokens) and typed[column] != MISSING
+            made.append(_compare(one, other, self.facts, column, cells, typed[column]) if there else None)
+        return made
+
+
+def column_levels(
+    tokens: Tokens, facts: ColumnFacts, left: Int64s, right: Int64s, typed: UInt8s | None = None
+) -> UInt8s:
+    """Return what `gramvec.jobs.pairs.figures.column_levels` does."""
+    rows, made = _Rows(tokens, facts), np.full((len(left), tokens.columns), MISSING, np.uint8)
+    for pair, (first, second) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        given = [BY_LETTERS] * tokens.columns if typed is None else typed[pair].tolist()
+        for column, value in enumerate(rows.compare(first, second, given)):
+            if value is not None:
+                made[pair, column] = value.level
+    return made
+
+
+def pair_figures(
+    tokens: Tokens, facts: ColumnFacts, left: Int64s, right: Int64s, typed: UInt8s | None = None
+) -> Floats:
+    """Return what `gramvec.jobs.pairs.figures.pair_figures` does."""
+    rows, made = _Rows(tokens, facts), []
+    for pair, (first, second) in enumerate(zip(left.tolist(), right.tolist(), strict=True)):
+        a, b = rows.whole(0, first), rows.whole(-1, second)
+        of_a, of_b = rows.parts(0, first), rows.parts(-1, second)
         equal = bool(a.tokens) and _are_equal(a, b)
         filled = [bool(x.tokens and y.tokens) for x, y in zip(of_a, of_b, strict=True)]
         if any(filled):
@@ -303,5 +435,7 @@ def pair_figures(tokens: Tokens, left: Int64s, right: Int64s) -> Floats:
             a, b = _join_columns(of_a, filled), _join_columns(of_b, filled)
         found = _text_figures(a, b)
         found[EQUAL] = float(equal)
-        made.append([*found, *_column_figures(list(zip(of_a, of_b, strict=True)))])
-    return np.array(made, np.float32).reshape(len(left), 25)
+        compared = rows.compare(first, second, [BY_LETTERS] * tokens.columns if typed is None else typed[pair].tolist())
+        either = sum(bool(x.tokens or y.tokens) for x, y in zip(of_a, of_b, strict=True))
+        made.append([*found, *_column_figures(compared, either), *_evidence_figures(compared, facts)])
+    return np.array(made, np.float32).reshape(len(left), -1 if made else 0)

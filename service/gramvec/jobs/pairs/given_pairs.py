@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.pairs.figures import no_rivals, pair_figures
+from gramvec.jobs.pairs.figures import NAMES, OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import two_table_model
-from gramvec.jobs.pairs.tokens import fold_text, tokens_of
+from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.text.arrays import Floats
 
 BLOCK_PAIRS = 1 << 16
@@ -31,15 +31,16 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     lengths = [len(column) for column in (*left, *right)]
     if len(set(lengths)) > 1:
         raise InputError(f"{lengths[0]:,} left texts and {lengths[-1]:,} right ones; give as many of each")
-    tokens = tokens_of(
+    rows_of = read_rows(
         [[[fold_text(text) for text in column] for column in side] for side in (left, right)],
         rows_count=rows_count,
     )
     found = [np.zeros(0, np.float32)]
     for start in range(0, lengths[0], BLOCK_PAIRS):
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
-        figures = pair_figures(tokens, rows, rows)
-        scores = two_table_model().probabilities(figures, no_rivals(len(rows)))
-        filled = [np.diff(table.bounds[:: tokens.columns])[rows] > 0 for table in tokens.tables]
+        figures = np.full((len(rows), len(NAMES)), np.nan, np.float32)
+        figures[:, : len(OF_PAIR)] = pair_figures(rows_of, rows, rows)
+        scores = two_table_model().probabilities(figures)
+        filled = [np.diff(table.bounds[:: rows_of.tokens.columns])[rows] > 0 for table in rows_of.tokens.tables]
         found.append(np.where(filled[0] & filled[1], scores, np.float32(0)))
     return np.concatenate(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -9,29 +10,119 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.jobs.pairs.figures import EQUAL, NAMES
+from gramvec.jobs.pairs.figures import EQUAL, FIRST, NAMES, table_figures
 from gramvec.jobs.pairs.trees import Trees, trees_of
-from gramvec.text.arrays import Floats
+from gramvec.text.arrays import Floats, Int64s
 
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
+# Of the pairs that --keep goes by, so many are right in nine of ten tables; where not all pairs are, the least
+# probability of one.
+SURE_SHARE, SURE_PAIR = 0.9, 0.8
+
+
+class ExpectedShare(NamedTuple):
+    """The share of pairs that is expected to be right, 0 to 1: in eight of ten tables it is from `low` to `high`."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        low, high = f"{self.low:.0%}", f"{self.high:.0%}"
+        return high if low == high else f"{low.rstrip('%')} to {high}"
+
+
+class Promise(NamedTuple):
+    """How far off the mean probability of the pairs that are written was, on tables that were not learned from.
+
+    Attributes:
+        starts: mean probabilities, from which on low and high are others, ascending from 0.
+        low: of each, what is added to the log odds: one table in ten had less.
+        high: likewise; one in ten had more.
+    """
+
+    starts: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def of(self, scores: Floats) -> ExpectedShare | None:
+        """Return the share of pairs that is expected to be right by their probabilities; None of no pairs."""
+        if not len(scores):
+            return None
+        return ExpectedShare(*self.range(float(scores.astype(np.float64).mean())))
+
+    def sure_from(self, scores: Floats, threshold: float) -> float:
+        """Return the lowest score of the pairs that are sure: of which SURE_SHARE is right in nine of ten tables.
+
+        Args:
+            scores: float32[p], probabilities of pairs of at least the threshold.
+            threshold: returned where all of them are sure.
+        """
+        ranked = np.sort(scores.astype(np.float64))[::-1]
+        least = next((share for share in np.arange(0.5, 1, 0.001).tolist() if self._is_sure_from(share)), 1.0)
+        means = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
+        if not len(ranked) or means[-1] >= least:
+            return threshold
+        sure = ranked[means >= least]
+        return max(SURE_PAIR, float(sure[-1]) if len(sure) else 1.0)
+
+    def _is_sure_from(self, promised: float) -> bool:
+        """Return whether so high a mean probability, and any higher start, promises SURE_SHARE at least."""
+        starts = [start for start in self.starts if start > promised]
+        return all(self.range(share)[0] >= SURE_SHARE for share in (promised, *starts))
+
+    def range(self, promised: float) -> tuple[float, float]:
+        """Return the shares of right pairs that are to be expected where the mean probability is `promised`."""
+        place = sum(promised >= start for start in self.starts) - 1
+        odds = log_odds(promised)
+        ends = (1 / (1 + math.exp(-(odds + added[place]))) for added in (self.low, self.high))
+        low, high = ends
+        return low, high
+
+
+def log_odds(share: float) -> float:
+    """Return the logarithm of share / (1 - share), of shares that are not too near to 0 and 1."""
+    share = min(max(share, 1e-4), 1 - 1e-4)
+    return math.log(share / (1 - share))
 
 
 class PairModel(NamedTuple):
-    """Boosted trees of the figures of pairs."""
+    """Boosted trees of the figures of pairs, and what their probabilities promise.
 
+    Attributes:
+        first: trees of what two rows have in common, and of their rivals. They say how clean the tables are.
+        trees: trees of the same, and of that.
+        promise: of the probabilities.
+    """
+
+    first: Trees
     trees: Trees
+    promise: Promise
 
-    def probabilities(self, figures: Floats, rivals: Floats) -> Floats:
+    def probabilities(self, figures: Floats) -> Floats:
         """Return the probability that the rows of each pair are the same thing, float32[p]. Equal texts have 0.99.
 
         Args:
-            figures: float32[p, f], of `pair_figures`.
-            rivals: float32[p, r], of `rival_figures`.
+            figures: float32[p, len(NAMES)]: of `pair_figures`, of `rival_figures`, of `table_figures`; NaN for what
+                pairs that are given do not have.
         """
-        found = self.trees.probabilities(np.concatenate([figures, rivals], axis=1)).astype(np.float32)
+        found = self.trees.probabilities(figures).astype(np.float32)
         return np.where(figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found).astype(np.float32)
+
+    def of_candidates(self, figures: Floats, left: Int64s, right: Int64s, *, same: bool) -> Floats:
+        """Return the `probabilities` of all candidates of two tables, or of one with `same`, float32[p].
+
+        Args:
+            figures: float32[p, len(NAMES)], of which those of the tables are written here.
+            left: int64[p], rows.
+            right: int64[p], rows.
+            same: whether both are of one table.
+        """
+        # The first trees do not look at what is not there yet.
+        first = self.first.probabilities(figures)
+        figures[:, len(FIRST) :] = table_figures(first, left, right, same=same)
+        return self.probabilities(figures)
 
 
 def read_model(path: Path) -> PairModel:
@@ -39,7 +130,8 @@ def read_model(path: Path) -> PairModel:
     record = orjson.loads(path.read_bytes())
     if record["figures"] != list(NAMES):
         raise ValueError(f"{path.name}: was learned from other figures; run make pair-model")
-    return PairModel(trees_of(record["trees"]))
+    promise = Promise(*(tuple(record["promise"][name]) for name in Promise._fields))
+    return PairModel(trees_of(record["first"]), trees_of(record["trees"]), promise)
 
 
 @lru_cache(maxsize=1)

@@ -1,27 +1,31 @@
-"""Tokens of the rows of tables, as arrays: runs of letters and runs of digits, weighted by how rare they are.
+"""Tokens of the rows of tables, as arrays: words, and numbers by their value, weighted by how rare they are.
 
-A row is its columns, one after the other. A text without letters and digits is the runs of its symbols.
+A row is its columns, one after the other. A text without letters and digits is the runs of its symbols. How a column
+writes numbers and dates, all of its cells tell.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gramvec.jobs.pairs.companies import FORMS, LEGAL
+from gramvec.jobs.pairs.people import GENERATIONS, SAME_GENERATIONS
 from gramvec.jobs.pairs.word_shares import BACKGROUND_TEXTS, ONLY_BACKGROUND_TEXTS, shares_of
+from gramvec.jobs.pairs.words import find_tokens, read_style
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.text.arrays import Floats, Int32s, Int64s
 from gramvec.text.folding import fold_letters
 from gramvec.text.scripts import close_gaps
 
-LETTERS, DIGITS, SYMBOLS, ZEROS = range(4)
-# A + or # behind letters belongs to them: C++ and C# are two things.
-_TOKEN = re.compile(r"[^\W\d_]+[+#]*|\d+")
-_SYMBOLS = re.compile(r"\S+")
+LETTERS, DIGITS, SYMBOLS, ZEROS, MARKS = range(5)
+# Names of one thing, however a token is written.
+SAME = FORMS | SAME_GENERATIONS
+# Share of texts that hold a company's legal form, at least: it says little about which company it is.
+FORM_SHARE = 0.05
 
 
 class PairVocabulary(NamedTuple):
@@ -30,8 +34,10 @@ class PairVocabulary(NamedTuple):
     Attributes:
         characters: uint32, their code points, one token after the other.
         starts: int32[v + 1], where each begins.
-        values: int32[v], the token that each is equal to: of digits, the one without zeros in front.
-        kinds: uint8[v], LETTERS, DIGITS, SYMBOLS or, for several zeros and nothing else, ZEROS.
+        values: int32[v], the token that each is equal to: of digits, the one without zeros in front; of legal forms and
+            generations, the shortest.
+        kinds: uint8[v], LETTERS; DIGITS, a number, which may have a point, a sign, or a house's letter; SYMBOLS; ZEROS,
+            several of them and nothing else; or MARKS, letters that another spelling would change: Jr, II, A-, C++.
         weights: float32[v], inverse document frequencies.
         heaviest: the weight of a token of one text.
     """
@@ -73,9 +79,10 @@ def fold_text(text: str) -> str:
     return close_gaps(fold_letters(text))[: max(MAX_CHARACTERS, len(text))].strip()
 
 
-def strip_punctuation(text: str) -> str:
-    """Return the tokens of a folded text with spaces between."""
-    return " ".join(_TOKEN.findall(text) or text.split())
+def spell_column(texts: Sequence[str]) -> list[str]:
+    """Return the tokens of each folded text of a column, with spaces between."""
+    style = read_style(texts)
+    return [" ".join(find_tokens(text, style)) for text in texts]
 
 
 def tokens_of(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> Tokens:
@@ -97,21 +104,22 @@ def tokens_of(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = T
 def _read(columns: Sequence[Sequence[str]], known: dict[str, int]) -> tuple[Int64s, Int32s]:
     tokens: list[int] = []
     counts = []
-    find, number = _TOKEN.findall, known.setdefault
+    number = known.setdefault
+    styles = [read_style(texts) for texts in columns]
     for row in zip(*columns, strict=True):
-        for text in row:
-            found = find(text) or (_SYMBOLS.findall(text) if text else [])
+        for text, style in zip(row, styles, strict=True):
+            found = find_tokens(text, style) if text else []
             tokens += [number(token, len(known)) for token in found]
             counts.append(len(found))
     return np.append(0, np.cumsum(np.array(counts, np.int64))), np.array(tokens, np.int32)
 
 
 def _values(known: dict[str, int]) -> Int32s:
-    """Return the values of tokens. Numbers without zeros in front become known."""
+    """Return the values of tokens. Numbers without zeros in front become known, and so do other names of forms."""
     values = []
     for token, number in list(known.items()):
-        plain = token.lstrip("0") if token[0] == "0" else token
-        values.append(number if plain == token or not plain else known.setdefault(plain, len(known)))
+        plain = (token.lstrip("0") or token) if token.isdecimal() else SAME.get(token, token)
+        values.append(number if plain == token else known.setdefault(plain, len(known)))
     values += range(len(values), len(known))
     return np.array(values, np.int32)
 
@@ -144,13 +152,16 @@ def _vocabulary(known: dict[str, int], values: Int32s, tables: Sequence[TokenRow
         held += np.bincount(values_of_row[first], minlength=len(names))
         rows += number
     background = BACKGROUND_TEXTS if tables else ONLY_BACKGROUND_TEXTS
-    often = held + background * shares_of(names)
+    shares = np.maximum(shares_of(names), [FORM_SHARE * (name in LEGAL) for name in names])
+    often = held + background * shares
     total = rows + background
     weights = np.log((1 + total) / (1 + often[values])) + 1
     return PairVocabulary(characters, starts, values, kinds, weights.astype(np.float32), float(np.log(1 + total) + 1))
 
 
 def _kind(token: str) -> int:
-    if token[0].isdecimal():
+    if token[0].isdecimal() or (token[0] == "-" and token[1:2].isdecimal()):
         return ZEROS if len(token) > 1 and not token.strip("0") else DIGITS
+    if token in GENERATIONS or (token[0].isalpha() and token[-1] in "+#-"):
+        return MARKS
     return LETTERS if token[0].isalpha() else SYMBOLS
