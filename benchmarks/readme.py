@@ -26,14 +26,12 @@ ALL = RESULTS / "README.md"
 SHOWN = (
     ("texts embedded a CPU second", "embedder", "gramvec-en, native", "model2vec"),
     ("one text alone", "latency", "gramvec-en, native", "model2vec"),
-    ("HTTP requests of one text a CPU second", "http_1", "gramvec serve", "bare ASGI, coalescing"),
-    ("the same, beside a server", "http_infinity_1", "gramvec serve", "infinity-emb, dummy engine"),
-    ("memory of two workers, shared pages once", "memory", "gramvec serve, native: 2 workers", None),
     ("pairs learned a CPU second", "training", "lazy Adam (gramvec-train)", "dense Adam (torch)"),
 )
-MODELS = ("gramvec-en", "charagram-phrase", "paragram-phrase", "sif")
+MODELS = ("gramvec-en", "gramvec-multi", "charagram-phrase", "paragram-phrase", "sif")
 DESCRIPTIONS = {
     "gramvec-en": "n-grams of 2 to 5 characters and whole words in one table, summed; the default",
+    "gramvec-multi": "words of 42 languages, and n-grams of 1 to 4 characters for words that are not listed",
     "charagram-phrase": "n-grams of 2 to 4 characters, summed, tanh (CHARAGRAM-PHRASE)",
     "paragram-phrase": "word vectors, averaged (PARAGRAM-PHRASE)",
     "sif": "the same word vectors weighted by a / (a + p(w)), common component removed (SIF)",
@@ -62,7 +60,7 @@ def newest_groups() -> tuple[dict[str, Any], str]:
 
 
 def speed() -> str:
-    groups, where = newest_groups()
+    groups, _ = newest_groups()
     lines = ["| | gramvec | beside it, in the same run | ratio |", "| --- | --- | --- | --- |"]
     for what, name, ours, beside in SHOWN:
         if name not in groups:
@@ -71,7 +69,7 @@ def speed() -> str:
         other = rows[beside or groups[name]["against"]]
         ratio = rows[ours]["ratio"] / other["ratio"]
         lines.append(f"| {what} | {_figure(rows[ours])} | {_figure(other)}: {other['name']} | {ratio:.2f} |")
-    return "\n".join([*lines, "", f"One thread. {where}"])
+    return "\n".join(lines)
 
 
 def capacity() -> str:

@@ -57,12 +57,24 @@ def featurize(text: str, spec: FeatureSpec, entries: list[Entry]) -> list[int]:
     """The rows of one text."""
     rows = {(entry.kind, entry.text): row for row, entry in enumerate(entries)}
     text = normalized(text, spec.lowercase)
+    if spec.unknown_words == "ngrams":
+        return [row for word in words(text, spec.word_rule) for row in spelt(word, spec, rows)]
     found = [rows[("ngram", ngram)] for ngram in ngrams(text, spec.orders) if ("ngram", ngram) in rows]
     if spec.words:
         unknown = rows.get(("unknown", "")) if spec.unknown_words == "row" else None
         of_words = [rows.get(("word", word), unknown) for word in words(text, spec.word_rule)]
         found += [row for row in of_words if row is not None]
     return found
+
+
+def spelt(word: str, spec: FeatureSpec, rows: dict[tuple[str, str], int]) -> list[int]:
+    """The row of a word that is listed, or those of the n-grams of letters between two spaces."""
+    if ("word", word) in rows:
+        return [rows[("word", word)]]
+    if spec.word_rule == "runs-and-symbols/1" and not is_word_character(word[0]):
+        return []
+    each = (ngram for ngram in ngrams(f" {word} ", spec.orders) if ngram != " ")
+    return [rows[("ngram", ngram)] for ngram in each if ("ngram", ngram) in rows]
 
 
 def suffixes(ngram: str, known: Container[str]) -> list[str]:

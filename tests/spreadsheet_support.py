@@ -17,11 +17,18 @@ TYPES = (
 )
 
 
-def write_xlsx(path: Path, sheets: Mapping[str, Rows], compression: int = zipfile.ZIP_DEFLATED) -> Path:
-    """Write sheets; texts are inline, numbers are numbers, None leaves a cell out."""
+class ErrorCell(str):
+    """A formula's error, such as #REF!."""
+
+
+def write_xlsx(
+    path: Path, sheets: Mapping[str, Rows], compression: int = zipfile.ZIP_DEFLATED, hidden: Mapping[str, str] = {}
+) -> Path:
+    """Write sheets; texts are inline, numbers are numbers, None leaves a cell out; `hidden` has sheets' states."""
     relations = f"{OPEN_XML}/officeDocument/2006/relationships"
     names = "".join(
-        f'<sheet name="{escape(name)}" sheetId="{at}" r:id="r{at}"/>' for at, name in enumerate(sheets, start=1)
+        f'<sheet name="{escape(name)}" sheetId="{at}" state="{hidden.get(name, "visible")}" r:id="r{at}"/>'
+        for at, name in enumerate(sheets, start=1)
     )
     links = "".join(
         f'<Relationship Id="r{at}" Type="{relations}/worksheet" Target="worksheets/sheet{at}.xml"/>'
@@ -45,7 +52,9 @@ def sheet_data(rows: Rows) -> str:
     lines = []
     for number, row in enumerate(rows, start=1):
         cells = [
-            f'<c r="{chr(65 + at)}{number}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+            f'<c r="{chr(65 + at)}{number}" t="e"><v>{value}</v></c>'
+            if isinstance(value, ErrorCell)
+            else f'<c r="{chr(65 + at)}{number}" t="inlineStr"><is><t>{escape(value)}</t></is></c>'
             if isinstance(value, str)
             else f'<c r="{chr(65 + at)}{number}"><v>{value}</v></c>'
             for at, value in enumerate(row)

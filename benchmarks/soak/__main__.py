@@ -144,7 +144,7 @@ def overloaded(options: argparse.Namespace) -> Part:
             f"{found.latency(50):.2f} / {found.latency(99):.2f}",
         ),
         (
-            "overload: the same by the service's clock (x-total-time)",
+            "overload: the same by the service's clock (server-timing)",
             f"{found.time_inside(50):.2f} / {found.time_inside(99):.2f}",
         ),
         (

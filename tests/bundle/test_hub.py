@@ -14,8 +14,10 @@ import yaml
 
 import gramvec
 from conftest import MODELS
-from errors_support import assert_names
+from errors_support import assert_names, refused
 from gramvec.bundle.bundle import open_bundle
+from gramvec.errors import InputError
+from gramvec.hub import pull
 from http_support import PATIENCE
 from hub_support import READER, WRITER, StandIn
 from static_support import write_model2vec
@@ -211,3 +213,9 @@ def test_save_copies_a_bundle_and_nothing_else(tmp_path: Path) -> None:
     (linked / "vocabulary.safetensors").unlink()
     assert "vocabulary.safetensors" in shell.refused("save", linked, "x")
     assert not (tmp_path / "x").exists()
+
+
+def test_an_older_library_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.__version__", "1.33.0")
+    with refused(InputError, "huggingface-hub 2", "1.33.0", "gramvec[hub]"):
+        pull("org/model")

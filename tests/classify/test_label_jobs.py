@@ -10,7 +10,9 @@ import pytest
 from bulk_support import MODEL
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec.jobs.classify.job import FitJob, PredictJob
+from gramvec.jobs.classify.job import FitJob, PredictJob, known_words
+from gramvec.jobs.common.watch import JobWatch
+from gramvec.text.vocabulary import Entry, Vocabulary
 
 pytest.importorskip("sklearn", reason="learning labels needs scikit-learn: pip install 'gramvec[classify]'")
 
@@ -49,3 +51,40 @@ def test_a_threshold_is_from_0_to_1(folder: Path) -> None:
     with pytest.raises(InputError, match="^thresholds: ") as error:
         FitJob(labeled=folder / "labeled.tsv", output=folder / "b.head", thresholds=2)
     assert error.value.field == "thresholds"
+
+
+class ListWatch(JobWatch):
+    """Watcher that keeps the messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    def report(self, message: str) -> None:
+        """Keep the message."""
+        self.messages.append(message)
+
+
+def test_rows_without_a_label_and_words_of_another_language_are_told(folder: Path) -> None:
+    path, watch = folder / "some.tsv", ListWatch()
+    path.write_text(LABELED + "\tis it open\n")
+    FitJob(labeled=path, output=folder / "c.head", model=MODEL, device="cpu", overwrite=True).run(watch)
+    assert [message for message in watch.messages if "1 row has no label" in message]
+    assert not [message for message in watch.messages if "language" in message]
+    path.write_text("\tred car\n")
+    with refused(InputError, "some.tsv", "label"):
+        FitJob(labeled=path, output=folder / "c.head", model=MODEL, overwrite=True).run()
+    texts = [
+        "mi paquete no ha llegado todavía", "cuándo llegará mi pedido de ayer", "quiero el reembolso del cobro",
+        "me han cobrado dos veces la factura",
+    ]  # fmt: skip
+    path.write_text("".join(f"{label}\t{text}\n" for label, text in zip("aabb", texts, strict=True)))
+    FitJob(labeled=path, output=folder / "c.head", model=MODEL, device="cpu", overwrite=True).run(watch)
+    assert [message for message in watch.messages if "another language" in message and "%" in message]
+
+
+def test_the_share_of_known_words_by_hand() -> None:
+    vocabulary = Vocabulary.build([Entry("word", f"wo{chr(97 + at)}", 1) for at in range(15)])
+    texts = [" ".join(f"wo{chr(97 + at)}" for at in range(15)), "Aaa bbb ccc ddd eee woa 12 x"]
+    assert known_words(vocabulary, texts) == 15 / 20
+    assert known_words(vocabulary, ["aaa bbb"]) == 1.0  # of two words nothing is said
+    assert known_words(object(), texts) == 1.0

@@ -52,10 +52,9 @@ def test_lines_of_fasttext_with_one_label(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.txt", "__label__a red\nblue\n", r"a\.txt: line 2: .*__label__"),
         ("a.txt", "__label__a\n", r"a.txt: line 1: no text"),
-        ("a.tsv", "a|b\tx\na\ty\n|\tz\n", r"a\.tsv: line 3: .*label"),
-        ("a.jsonl", '{"text":"x","label":["a","b"]}\n{"text":"y","label":[]}\n', r"a.jsonl: line 2: "),
+        ("a.csv", "label,text\na,x\nb,\n", r"a\.csv: line 3: no 'text'"),
+        ("b.csv", "label,text\na,x\n,\n", r"b\.csv: line 3: no 'text'"),
     ],
 )
 def test_a_row_without_a_label_or_a_text_is_named(tmp_path: Path, name: str, content: str, said: str) -> None:
@@ -91,3 +90,22 @@ def test_a_head_of_several_labels_writes_those_that_are_known(tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     cells = [line.split(",")[1] for line in done.stdout.splitlines()[1:]]
     assert [set(cell.split(" | ")) for cell in cells] == [{"card", "rate"}, {"card"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.csv", "label,text\nfood,buy tea\n,who knows\ntravel,book a flight\n\" \",what is it\n"),
+        ("a.jsonl", '{"label":"food","text":"buy tea"}\n{"label":null,"text":"b"}\n{"text":"c"}\n'
+                    '{"label":"travel","text":"book a flight"}\n'),
+        ("a.txt", "__label__food buy tea\nwho knows\nwhat is it\n__label__travel book a flight\n"),
+        ("b.jsonl", '{"label":["food"],"text":"buy tea"}\n{"label":[],"text":"b"}\n{"label":[""],"text":"c"}\n'
+                    '{"label":["travel"],"text":"book a flight"}\n'),
+    ],
+)  # fmt: skip
+def test_rows_without_a_label_are_left_out_and_counted(name: str, data: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(data)
+    found = read_labeled(path, FileFormat(form_of(path)), "text", "label")
+    assert (found.texts, [*map(list, found.labels)]) == (["buy tea", "book a flight"], [["food"], ["travel"]])
+    assert (found.unlabeled, found.bad.count) == (2, 0)

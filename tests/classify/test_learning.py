@@ -132,6 +132,27 @@ def test_a_threshold_loses_at_most_one_in_a_hundred_of_new_right_answers() -> No
     assert lost[5000] > 0.002  # and no more is given away than needed
 
 
+def test_other_greetings_and_misspellings_make_near_copies() -> None:
+    greetings, endings = (
+        ("hello team, ", "hi! ", "good morning, ", ""),
+        (" thanks", " kind regards anna", "", " cheers"),
+    )
+    cores = ["i was charged twice for one order", "my parcel never arrived at home", "the app closes when i open it",
+             "how do i change my delivery address"]  # fmt: skip
+    texts, labels = [], []
+    for label, core in enumerate(cores):
+        for at, (greeting, ending) in enumerate(zip(greetings, endings, strict=True)):
+            word = core.split()[2]
+            texts.append(greeting + (core.replace(word, word[:-1]) if at == 2 else core) + ending)
+            labels.append(label)
+    vectors, given = np.eye(len(texts), dtype=np.float32), np.array(labels, np.int64)
+    groups = near_copies(texts, vectors, given)
+    assert groups.tolist() == [label for label in range(4) for _ in range(4)]
+    different = ["book a flight to rome", "cancel the hotel in oslo", "what is the weather", "play some jazz music"]
+    assert len(set(near_copies(different, np.eye(4, dtype=np.float32), np.array([0, 0, 1, 1])).tolist())) == 4
+    assert near_copies(["", "  "], np.eye(2, dtype=np.float32), np.array([0, 1])).tolist() == [0, 1]
+
+
 def test_near_copies_count_as_one_text_in_a_threshold() -> None:
     scores = np.array([0.99] * 1000 + [0.3] * 12, np.float32)
     assert threshold_that_keeps(scores, np.ones(1012)) == pytest.approx(0.3)

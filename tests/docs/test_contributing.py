@@ -90,16 +90,16 @@ def test_a_route(tmp_path: Path) -> None:
         '"""GET /count: the number of models that are served."""\n\n'
         "from gramvec.server.model_route import model_router\n"
         "from gramvec.server.openapi import errors, ok\n"
-        "from gramvec.server.request import Request\n"
-        "from gramvec.server.responses import Response, to_json\n\n"
+        "from gramvec.server.inference import ModelWork\n"
+        "\n"
         'router = model_router("operations")\n\n\n'
         '@router.get("/count", responses=ok("The number.", int) | errors(401, 500))\n'
-        "async def count_models(request: Request) -> Response:\n"
+        "async def count_models(work: ModelWork) -> int:\n"
         '    """Count the models that are served."""\n'
-        "    return Response([to_json(len(request.service.models))])\n",
+        "    return len(work.service.models)\n",
     )
     app = "service/gramvec/server/app.py"
-    copy.replace(app, "    compare,\n    embed,\n", "    compare,\n    count,\n    embed,\n")
+    copy.replace(app, "import compare, embed,", "import compare, count, embed,")
     copy.replace(app, "ROUTERS = (\n", "ROUTERS = (\n    count.router,\n")
     printed = copy.run(
         "import gramvec\n"

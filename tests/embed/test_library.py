@@ -144,6 +144,9 @@ def test_it_speaks_the_words_of_sentence_transformers(
     assert capsys.readouterr().err == ""
     embedder.encode(TEXTS, batch_size=1, show_progress_bar=True)
     assert "Batches: 100%" in capsys.readouterr().err
+    shown = embedder.embed(TEXTS, show_progress_bar=True)
+    assert f"{len(TEXTS)}/{len(TEXTS)}" in capsys.readouterr().err
+    assert shown.tobytes() == embedder.embed(TEXTS).tobytes()
     assert embedder.get_sentence_embedding_dimension() == embedder.get_embedding_dimension() == 300
     assert embedder.similarity_fn_name == "cosine"
     same = embedder.encode(

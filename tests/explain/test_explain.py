@@ -54,6 +54,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "float16": {"precision": "float16"},
     "int8": {"precision": "int8"},
     "letters": {"spec": FeatureSpec(orders=(1, 3), words=False, lowercase=False)},
+    "spelt": {"spec": FeatureSpec(orders=(1, 2, 3), words=True, unknown_words="ngrams")},
 }
 NAMES = [*VARIANTS, "memo", *SHIPPED]
 
@@ -173,7 +174,7 @@ def test_features_stand_where_their_spans_say(opened: Callable[[str], gramvec.Em
         assert there == spelt if composed else spelt in there
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "tanh and bias", "letters", "memo"])
+@pytest.mark.parametrize("name", ["sum", "mean", "tanh and bias", "letters", "spelt", "memo"])
 def test_the_contributions_are_those_of_the_sum_written_out(
     opened: Callable[[str], gramvec.Embedder], name: str
 ) -> None:

@@ -9,6 +9,7 @@ import reference
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
+from gramvec.features.spans import locate
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Entry, Vocabulary
@@ -32,6 +33,8 @@ SPECS = {
     "tokens": FeatureSpec(orders=(2, 3), words=True, unknown_words="row", word_rule="white-space/1"),
     "tokens alone": FeatureSpec(orders=(), words=True, word_rule="white-space/1"),
     "cased": FeatureSpec(orders=(2, 3), words=True, lowercase=False),
+    "spelt": FeatureSpec(orders=(1, 2, 3, 4), words=True, unknown_words="ngrams"),
+    "spelt tokens": FeatureSpec(orders=(2, 3, 5), words=True, unknown_words="ngrams", word_rule="white-space/1"),
 }
 EDGES = [
     "",
@@ -71,6 +74,9 @@ def featurizers(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer,
     spec = SPECS[request.param]
     vocabulary = build_vocabulary(CORPUS * 2, spec)
     entries = vocabulary.entries()
+    if spec.spells:  # half of the words are not listed
+        entries = [entry for entry in entries if entry.kind != "word" or len(entry.text) % 2]
+        vocabulary = Vocabulary.build(entries, symbols=spec.has_symbols)
     return Featurizer(spec, vocabulary, compiled=True), Featurizer(spec, vocabulary, compiled=False), entries
 
 
@@ -101,6 +107,9 @@ def test_the_corpus_is_known_to_its_own_vocabulary(
     compiled, _, entries = featurizers
     assert compiled(CORPUS).counts.min() >= 3
     used = set(compiled(CORPUS).ids.tolist())
+    if compiled.spec.spells:  # n-grams that cross a space, or are of listed words alone, are never looked up
+        assert used >= {row for row, entry in enumerate(entries) if entry.kind == "word"}
+        return
     assert used == {row for row, entry in enumerate(entries) if entry.kind != "unknown"}
 
 
@@ -114,6 +123,20 @@ def test_worked_example_by_hand() -> None:
     assert rows_of(featurizer(["AB  c.", ""])) == [[0, 1, 3, 2, 4, 5, 7, 9, 8], []]
     assert featurizer(["AB  c."]).unknown == 1
     assert featurizer(["AB\u4e00", "ab "]).unknown == 2  # a character, and the word that it is in
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_word_is_listed_or_spelt_by_hand(compiled: bool) -> None:
+    spec = FeatureSpec(orders=(1, 2, 3), words=True, unknown_words="ngrams")
+    names = [" a", "ab", "b ", "b.", "b c", "c", " ", ".", "x y"]
+    entries = [Entry("ngram", name, 1) for name in names] + [Entry("word", "xy", 1), Entry("word", "!", 1)]
+    featurizer = Featurizer(spec, Vocabulary.build(entries), compiled=compiled)
+    # "ab" is " ab ": " a" "ab" "b "; the point beside it is no word that is listed, and is not spelt. "xy" is listed.
+    assert rows_of(featurizer(["ab. xy!", "c xy", "xy.ab", " "])) == [[0, 1, 2, 9, 10], [5, 9], [9, 0, 1, 2], []]
+    assert featurizer(["ab. xy!"]).unknown == 2
+    places = locate("(ab) xy", featurizer.spec, featurizer.vocabulary)
+    assert [places.spell(index) for index in range(4)] == [" a", "ab", "b ", "xy"]
+    assert (places.start.tolist(), places.end.tolist()) == ([1, 1, 2, 5], [2, 3, 3, 7])
 
 
 def test_a_megabyte_of_one_character() -> None:

@@ -106,7 +106,7 @@ def _text_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     )
     given = FileFormat(form, delimiter, encoding)
     _sentence(lambda: read_columns(path, ["text"], format=given, on_error="stop", positional=True), path)
-    skipped = _sentence(lambda: read_columns(path, ["text"], format=given, on_error="skip", filled=True), path)
+    skipped = _sentence(lambda: read_columns(path, ["text"], format=given, on_error="skip", filled=["text"]), path)
     if not skipped:
         return
     rows = numbers.choice([1, 2, 7])

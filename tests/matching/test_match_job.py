@@ -6,11 +6,14 @@ import csv
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.matching.job import MatchJob
+from gramvec.jobs.matching.table_files import ComparedColumn, parse_column
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 
@@ -90,3 +93,24 @@ def test_options_that_exclude_each_other_are_named(options: dict[str, object], f
     with pytest.raises(OptionError) as error:
         MatchJob(**{"left": "left.csv", "right": "right.csv"} | options)
     assert error.value.field == field
+
+
+@given(left=st.text("a=\\:.1", min_size=1).filter(lambda name: not name.endswith("\\")),
+       right=st.text("b=:", min_size=1), weight=st.sampled_from([1.0, 2.5]))  # fmt: skip
+def test_a_column_is_written_as_it_is_read(left: str, right: str, weight: float) -> None:
+    column = ComparedColumn(left.replace("\\=", ""), right, weight)
+    if column.left:
+        assert parse_column(str(column)) == column
+
+
+def test_a_column_with_an_equals_sign_in_its_name_is_compared(files: Path) -> None:
+    (files / "left.csv").write_text(LEFT.replace("name", "name=en").replace("city", "a=b"))
+    job = MatchJob(left=files / "left.csv", right=files / "right.csv", on=r"name\=en=title", block=r"a\=b=city")
+    assert job.run().matches.left.tolist() == [0, 1]
+
+
+def test_rows_that_are_left_out_are_told(files: Path) -> None:
+    (files / "left.csv").write_text(f"{LEFT}a4\n")
+    watch = ListWatch()
+    MatchJob(left=files / "left.csv", right=files / "right.csv", on="name=title", on_error="skip").run(watch)
+    assert any("left.csv: line 5" in message for message in watch.messages)

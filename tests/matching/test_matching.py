@@ -296,10 +296,23 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == re.findall(r"\)  # (.*)$", script, re.MULTILINE)
 
 
+@pytest.mark.parametrize(("empty", "data"), [("new.csv", "id,name\n"), ("new.jsonl", "")])
+def test_a_table_without_rows_is_matched(empty: str, data: str, tables: tuple[Path, Path], tmp_path: Path) -> None:
+    path = tmp_path / empty
+    path.write_text(data)
+    options = ("--on", "name", "--unmatched", "--report", tmp_path / "report.html", "--overwrite")
+    for sides, rows in (((path, tables[0]), 3), ((tables[0], path), 3), ((path, path), 0)):
+        done = gramvec_command("match", *sides, *options)
+        assert done.returncode == 0, done
+        lines = done.stdout.decode().splitlines()
+        assert lines[0] == "left_id,right_id,score,left,right" and len(lines) == 1 + rows
+        assert f"{path} has no rows" in done.stderr.decode()
+
+
 @pytest.mark.parametrize(
     ("left", "options", "said"),
     [
-        ("id,name\n", (), "has no rows"),
+        ("", (), "is empty"),
         ("id,other\n1,a\n", (), "'name'"),
         ("id,name\n1,a\n", ("--on", "brand"), "'brand'"),
         ("id,name\n1,a\n1,b\n", (), "same id '1'"),

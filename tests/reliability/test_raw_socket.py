@@ -125,6 +125,15 @@ CASES: dict[str, tuple[bytes, str]] = {
     "a chunk without its end": (CHUNKED + b"18\r\n" + TEXT + b"0\r\n\r\n", "400 closed"),
     "a bad chunk behind good requests": (NORMAL * 2 + CHUNKED + b"zz\r\n", "200 200 400 closed"),
     "100-continue": (POST + b"expect: 100-continue\r\n" + LENGTH + b"\r\n" + TEXT, "200"),
+    "small chunks, many": (CHUNKED + b"1\r\n \r\n" * 1_000, "431 closed"),
+    "small chunks, many, that nobody reads": (
+        CHUNKED.replace(b"/embed", b"/nowhere") + b"1\r\n \r\n" * 10_000, "404 closed|431 closed"),
+    "small chunks, a few": (CHUNKED + b"1\r\n \r\n" * 256 + BODY, "200"),
+    "a trailer of 100 lines": (CHUNKED + BODY[:-2] + b"a:\r\n" * 100 + b"\r\n", "200"),
+    "a trailer of 101 lines": (CHUNKED + BODY[:-2] + b"a:\r\n" * 101 + b"\r\n", "200 closed|431 closed"),
+    "a path of 1,000 escapes": (b"GET /" + b"%41" * 1_000 + b" HTTP/1.1\r\nhost: t\r\n\r\n", "404"),
+    "a path of 1,001 escapes": (b"GET /" + b"%41" * 1_001 + b" HTTP/1.1\r\nhost: t\r\n\r\n", "414 closed"),
+    "two keys of Azure's": (GET + b"api-key: a\r\napi-key: b\r\n\r\n", "400 closed"),
     "pipelining": (NORMAL + HEALTH + NORMAL + HEALTH, "200 200 200 200"),
     "a body that nobody reads": (
         POST.replace(b"/embed", b"/nowhere") + b"content-length: 200000\r\n\r\n" + b"x" * 200_000, "404"),
@@ -207,12 +216,14 @@ def test_a_torn_request_is_forgotten(held: Watched, torn: bytes, how: str) -> No
 LONG = post_bytes(json.dumps({"inputs": ["a text of some length " * 20] * 1_000}).encode())
 
 
-def test_a_client_that_closes_its_side_has_gone(held: Watched) -> None:
-    for _ in range(5):
+@pytest.mark.parametrize(("sent", "number"), [(NORMAL, 1), (LONG, 1), (NORMAL * 200, 200), (NORMAL + LONG + NORMAL, 3)])
+def test_a_client_that_closes_its_side_gets_its_answers(held: Watched, sent: bytes, number: int) -> None:
+    """As `nc -N` does (RFC 9112, 9.6)."""
+    for torn in (b"", NORMAL[:50], NORMAL[:-3]):
         with held.server.connect() as connection:
-            connection.sendall(LONG)
+            connection.sendall(sent + torn)
             connection.shutdown(socket.SHUT_WR)
-            assert all(answer.status == 200 for answer in answers(received(connection)))
+            assert [answer.status for answer in answers(received(connection))] == [200] * number
 
 
 def test_a_request_that_comes_byte_by_byte(held: Watched) -> None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from report_cases import HOSTILE, large_report, whole_report
 
 from gramvec.jobs.report import Calibration, Confusion, ScoreHistogram, render_page, write_page
+from gramvec.jobs.report.page import to_json
 from gramvec.jobs.report.records import BINS, count_groups
 
 
@@ -62,3 +65,13 @@ def test_a_page_replaces_the_file_in_one_step(tmp_path: Path):
 
 def test_a_page_of_a_large_job_is_small():
     assert len(render_page(large_report(100_000)).encode()) < 3_000_000
+
+
+def test_a_name_that_is_not_utf_8_is_quoted():
+    name = os.fsdecode(b"caf\xe9.csv")
+    report = replace(whole_report(), title=name, summary=f"{name} \ud800", facts=[("rows", name)])
+    page = render_page(report)
+    assert "<title>caf\\xe9.csv</title>" in page
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
+    assert data["facts"] == [["rows", "caf\\xe9.csv"]] and data["summary"] == "caf\\xe9.csv \\ud800"
+    assert data["groups"] == json.loads(to_json(whole_report()))["groups"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,38 @@ def test_a_full_disk_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.M
     assert path.read_text() == HEADER
     file.add(["c", "d", "1"])
     assert path.read_text() == HEADER + "c,d,1\n"
+
+
+def replace_by_another(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_text(path.read_text())
+    other.replace(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [replace_by_another, Path.unlink, lambda path: path.write_text(HEADER), lambda path: os.truncate(path, 5)],
+    ids=["replaced", "removed", "a line less", "cut"],
+)
+def test_a_file_that_another_program_changed_takes_no_answer(path: Path, change: Callable[[Path], object]):
+    file = AnswersFile(path, COLUMNS)
+    file.add(["a", "b", "1"])
+    change(path)
+    left = path.read_bytes() if path.exists() else None
+    for write in (lambda: file.add(["c", "d", "0"]), file.undo):
+        with refused(InputError, "labels.csv", "another program"):
+            write()
+    assert file.answers == [["a", "b", "1"]]
+    assert (path.read_bytes() if path.exists() else None) == left
+    file.close()
+
+
+def test_a_file_of_an_earlier_version_keeps_its_columns(path: Path):
+    columns = ("left", "right", "texts_digest", "match")
+    path.write_text(HEADER + "a,b,1\n")
+    file = AnswersFile(path, columns, older=COLUMNS)
+    assert (file.columns, file.answers) == ([*COLUMNS], [["a", "b", "1"]])
+    file.close()
+    path.unlink()
+    assert AnswersFile(path, columns, older=COLUMNS).columns == [*columns]
+    assert path.read_text() == "left,right,texts_digest,match\n"

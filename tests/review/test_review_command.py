@@ -25,8 +25,10 @@ from browser_support import chromium
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
-from gramvec.jobs.common.watch import JobWatch
+from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
+from gramvec.jobs.matching.table_files import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
 
@@ -119,7 +121,8 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
             answer = answer_of(question["pair"])
             state = running.post("answers", {"id": question["id"], "answer": answer})
             last = [question["pair"]["left"], question["pair"]["right"], str(int(answer == "yes"))]
-            assert rows_of(folder / "labels.csv")[1:][number] == last
+            left, right, digest, match = rows_of(folder / "labels.csv")[1:][number]
+            assert [left, right, match] == last and len(digest) == 16
             if min(state["yes"], state["no"]) >= 12:
                 break
         until(lambda: running.state()["rounds"] >= 1)
@@ -134,7 +137,7 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
     subprocess.run([sys.executable, "-m", *command.split()], cwd=folder, check=True, capture_output=True)
     assert written == [(folder / name).read_bytes() for name in ("found.csv", "matcher.json")]
     found = {(left, right): score for left, right, score, *_ in rows_of(folder / "found.csv")[1:]}
-    for left, other, match in rows_of(folder / "labels.csv")[1:]:
+    for left, other, _, match in rows_of(folder / "labels.csv")[1:]:
         assert ((left, other) in found) == (match == "1")
         assert match == "0" or float(found[left, other]) == 1
     right = [row for row in rows_of(folder / "found.csv")[1:] if row[0][4:] == row[1][5:]]
@@ -257,7 +260,13 @@ def job_of(
 ) -> PairReview:
     ids = [f"r{at}" for at in range(len(texts))]
     fields = [Field(texts, texts, 1.0)]
-    return PairReview("t", PairTables(fields, [("name", "name")], None, (ids, ids), same), write)
+    return PairReview(
+        "t",
+        PairTables(
+            fields, [("name", "name")], None, (ids, ids), same, lambda left, right: f"abcd{left:06x}{right:06x}"
+        ),
+        write,
+    )
 
 
 def test_pairs_are_found_by_their_ids() -> None:
@@ -268,7 +277,9 @@ def test_pairs_are_found_by_their_ids() -> None:
         assert [job.find(job.names(pair)) for pair in range(pairs)] == list(range(pairs))
         assert job.find(("r0", "unknown")) is None
     names = one.names(0)
-    assert one.find(names[::-1]) == 0
+    assert one.find((names[1], names[0], names[2])) == one.find(names[:2]) == 0
+    assert one.find((*names[:2], "0123456789abcdef")) == 0  # of other columns, so nothing is known of its texts
+    assert one.find((*names[:2], names[2][:4] + "0" * 12)) is None
     assert all(left < right for left, right in map(one.rows, range(len(one.first().scores))))
 
 
@@ -288,3 +299,35 @@ def test_what_is_learned_does_not_depend_on_the_order_of_answers() -> None:
 def test_rows_with_nothing_in_common_are_one_sentence() -> None:
     with refused(InputError, "--on"):
         job_of(["", "  "])
+
+
+def test_answers_about_rows_that_were_changed_are_refused(folder: Path) -> None:
+    left, right, labels = folder / "left.csv", folder / "right.csv", folder / "labels.csv"
+    job = PairReviewJob(left=left, right=right, on="name", labels=labels, id_column="none")
+    tables = job.read_tables((ComparedColumn("name", "name"),), NO_WATCH)
+    rows = [f"{row + 1},{row + 1},{tables.digest_of(row, row)},{row % 2}\n" for row in range(12)]
+    labels.write_text("left,right,texts_digest,match\n" + "".join(rows))
+    ids = tables.left.ids, tables.right.ids
+    assert len(read_labels([labels], *ids, digest_of=tables.digest_of).labels.match) == 12
+    head, *lines = left.read_text().splitlines(keepends=True)
+    left.write_text(head + lines[5] + "".join(lines))  # a row on top, so that all others have other numbers
+    with refused(InputError, "labels.csv", "other texts"):
+        job.run()
+    changed = job.read_tables((ComparedColumn("name", "name"),), NO_WATCH)
+    with refused(InputError, "labels.csv", "other texts"):
+        read_labels([labels], changed.left.ids, ids[1], digest_of=changed.digest_of)
+    found = read_labels([labels], changed.left.ids, ids[1], digest_of=changed.digest_of, on_error="skip")
+    assert found.skipped == 12
+    # Of other columns nothing is known.
+    other = digest_texts([("name", "name"), ("kind", "kind")], ["a", "b"], ["c", "d"], same=False)
+    assert why_changed(other, changed.digest_of(0, 0)) is None and why_changed("", other) is None
+
+
+def test_a_digest_is_of_columns_and_texts() -> None:
+    columns = [("name", "title")]
+    one = digest_texts(columns, ["a"], ["b"], same=False)
+    assert len(one) == 16 and one == digest_texts(columns, ["a"], ["b"], same=False)
+    assert one != digest_texts(columns, ["b"], ["a"], same=False)
+    assert digest_texts(columns, ["a"], ["b"], same=True) == digest_texts(columns, ["b"], ["a"], same=True)
+    assert digest_texts([("name", "name")], ["a"], ["b"], same=False)[:4] != one[:4]
+    assert digest_texts(columns, ["a", "b"], ["c", ""], same=False) != digest_texts(columns, ["a"], ["b"], same=False)

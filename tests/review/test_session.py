@@ -9,9 +9,10 @@ from review_job import NumberJob
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.review.answers_file import AnswersFile
+from gramvec.jobs.review.estimate import knows_far
 from gramvec.jobs.review.pair_questions import MIN_OF_EACH, LearnedScores, PairQuestions
 from gramvec.jobs.review.proposals import BATCH, propose
-from gramvec.jobs.review.session import ReviewSession
+from gramvec.jobs.review.session import FinishWork, ReviewSession
 
 
 @pytest.fixture
@@ -41,6 +42,8 @@ def test_proposals_are_near_the_threshold_sure_and_spread():
     assert len(set(chosen)) == BATCH
     assert sum(abs(scores[pair] - 0.5) < 0.01 for pair in chosen) >= 6
     assert sum(scores[pair] > 0.75 for pair in chosen) >= 2
+    assert [*chosen.values()].count("near") == 6 and [*chosen.values()].count("sure") == 2
+    assert all(abs(scores[pair] - 0.5) < 0.01 for pair, reason in chosen.items() if reason == "near")
     assert chosen == propose(scores, 0.5, set(), lambda pair: (pair, pair), seed=1)
 
 
@@ -49,8 +52,8 @@ def test_no_row_is_asked_twice_in_a_batch_and_no_pair_again():
     chosen = propose(scores, 0.5, {0, 1}, lambda pair: (pair // 10, pair), seed=1)
     assert len(chosen) == len({pair // 10 for pair in chosen}) == 4
     assert not {0, 1} & set(chosen)
-    assert propose(scores[:2], 0.5, {0, 1}, lambda pair: (pair, pair), seed=1) == []
-    assert propose(scores[:0], 0.5, set(), lambda pair: (pair, pair), seed=1) == []
+    assert propose(scores[:2], 0.5, {0, 1}, lambda pair: (pair, pair), seed=1) == {}
+    assert propose(scores[:0], 0.5, set(), lambda pair: (pair, pair), seed=1) == {}
 
 
 def test_it_learns_after_five_of_each_kind_and_again_after_ten_more(path: Path):
@@ -127,3 +130,29 @@ def test_answers_of_rows_that_are_gone_are_counted(path: Path):
     path.write_text("left,right,match\na3,b3,2\n")
     with refused(InputError, "1, 0"):
         session_of(path)
+
+
+def test_a_question_says_why_it_is_asked(path: Path):
+    session = session_of(path)
+    assert session.state()["question"]["reason"] in ("near", "sure", "sample")
+    session.close()
+
+
+def test_what_finishing_does_is_told_while_it_works():
+    work = FinishWork()
+    assert work.show() == {"task": "", "share": None, "seconds": 0}
+    work.start("comparing pairs", 4, "pairs")
+    work.advance(1)
+    assert work.show() == {"task": "comparing pairs", "share": 0.25, "seconds": 0}
+    work.start("reading")
+    assert work.show()["share"] is None
+
+
+def test_recall_is_not_known_before_far_candidates_were_asked_about():
+    scores = np.concatenate([np.full(100, 0.01), np.full(50, 0.9)])
+    near = np.arange(100, 120)
+    assert not knows_far(scores, near, 0.5)
+    assert not knows_far(scores, np.concatenate([near, np.arange(9)]), 0.5)
+    assert knows_far(scores, np.concatenate([near, np.arange(10)]), 0.5)
+    assert knows_far(scores[98:], np.array([0, 1]), 0.5)  # there are no others
+    assert knows_far(scores[100:], np.array([0]), 0.5)

@@ -209,7 +209,7 @@ def test_keys_of_a_file_open_beside_those_of_the_flags(used: list[Settings], tmp
     file.write_text("# of the shop\nfirst-key\r\n\n  second-key  \n", newline="")
     result = CliRunner().invoke(serve, ["--api-key", "third-key"], env={"GRAMVEC_API_KEY_FILE": str(file)})
     assert result.exit_code == 0, result.output
-    assert [key.get_secret_value() for key in used[0].api_key] == ["third-key", "first-key", "second-key"]
+    assert used[0].read_keys() == ["third-key", "first-key", "second-key"]
     assert "first-key" not in repr(used[0])
 
 

@@ -44,6 +44,7 @@ def test_the_process_hears_when_the_models_are_loaded(embedder: Embedder) -> Non
         def on_loaded(self) -> None:
             seen.append(service.served and service.served.embedder.name)
 
-    service.begin(Hearing())
+    service.host = Hearing()
+    service.begin()
     asyncio.run(service.load())
     assert seen == [embedder.name]

@@ -154,7 +154,9 @@ def test_ollama_embeds_and_lists_models(client: TestClient, vector: list[float])
         "embedding": pytest.approx(vector)
     }
     names = [one["name"] for one in client.get("/api/tags").json()["models"]]
-    assert names == ["gramvec-en", "text-embedding-3-small"]
+    # Clients make a name full by the tag, and look for that.
+    assert names == ["gramvec-en:latest", "text-embedding-3-small:latest"]
+    assert client.get("/api/ps").json() == client.get("/api/tags").json()
     assert client.get("/api/version").json() == {"version": gramvec.__version__}
     assert client.post("/api/show", json={"model": "gramvec-en"}).json()["capabilities"] == ["embedding"]
     assert client.post("/api/embed", json={"model": "llama3", "input": "a"}).status_code == 404
@@ -342,3 +344,82 @@ def test_the_document_suits_proxies_and_generators(client: TestClient) -> None:
 def test_capitals_are_taken_where_the_document_has_none(client: TestClient) -> None:
     body = {"inputs": "x" * 70_000, "truncate": True, "truncation_direction": "Left"}
     assert client.post("/embed", json=body).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "application/octet-stream", "text/plain", None])
+def test_ollama_reads_json_whatever_the_content_type_says(
+    client: TestClient, vector: list[float], kind: str | None
+) -> None:
+    """As `curl -d` in Ollama's examples sends it, and clients without any."""
+    headers = {"content-type": kind} if kind else {}
+    body = json.dumps({"model": "gramvec-en", "input": TEXT}).encode()
+    assert client.post("/api/embed", content=body, headers=headers).json()["embeddings"][0] == pytest.approx(vector)
+    # A page of any origin may send these without asking.
+    refused = client.post("/api/embed", content=body, headers={**headers, "origin": "https://evil.example"})
+    assert refused.status_code == (200 if kind == "application/octet-stream" else 415)
+    assert client.post("/embed", content=b'{"inputs": "a"}', headers=headers).status_code == 415
+
+
+def test_ollamas_earlier_name_of_a_model_and_requests_that_only_load_it(client: TestClient) -> None:
+    assert client.post("/api/show", json={"name": "gramvec-en"}).json()["model"] == "gramvec-en:latest"
+    for nothing in ({}, {"input": None}, {"input": []}):
+        loaded = client.post("/api/embed", json={"name": "gramvec-en", **nothing}).json()
+        assert (loaded["model"], loaded["embeddings"]) == ("gramvec-en", [])
+    for nothing in ({}, {"prompt": None}, {"prompt": ""}):
+        assert client.post("/api/embeddings", json={"model": "gramvec-en", **nothing}).json() == {"embedding": []}
+    assert client.post("/api/embed", json={"model": "llama3"}).status_code == 404
+
+
+def test_a_served_model_is_pulled_and_another_is_not(client: TestClient) -> None:
+    for name in ("gramvec-en", "gramvec-en:latest"):
+        assert client.post("/api/pull", json={"name": name}).json() == {"status": "success"}
+    assert client.post("/api/pull", json={"model": "llama3"}).status_code == 404
+    assert client.get("/v1/models/gramvec-en:latest").json()["id"] == "gramvec-en:latest"
+
+
+def test_truncate_in_words_and_types_in_a_list(client: TestClient) -> None:
+    long = {"input": "vehicles " + "x" * 70_000}
+    answers = {
+        word: client.post("/v1/embeddings", json={**long, "truncate": word})
+        for word in ("NONE", "START", "END", "end", True, False)
+    }
+    assert {word: answer.status_code for word, answer in answers.items()} == {
+        "NONE": 400, "START": 200, "END": 200, "end": 200, True: 200, False: 400,
+    }  # fmt: skip
+    assert answers["START"].json()["data"] != answers["END"].json()["data"]
+    assert answers["end"].json()["data"] == answers["END"].json()["data"] == answers[True].json()["data"]
+    wrong = client.post("/v1/embeddings", json={"input": "a", "truncate": "MIDDLE"}).json()["error"]
+    assert wrong["param"] == "truncate"
+    listed, single = (
+        client.post("/v1/embeddings", json={"input": "a", "embedding_type": kind}).json()["data"]
+        for kind in (["int8"], "int8")
+    )
+    assert listed == single
+    assert client.post("/v1/embeddings", json={"input": "a", "embedding_type": ["int8", "float"]}).status_code == 400
+    assert client.post("/embed", json={"inputs": "a", "prompt_name": ""}).status_code == 200
+
+
+def test_a_reranker_shows_itself_to_clients_that_look_for_one(client: TestClient) -> None:
+    assert "reranker" in client.get("/reranker/info").json()["model_type"]
+    asked = {"query": TEXT, "texts": [TEXT, "b"]}
+    assert client.post("/reranker/rerank", json=asked).json() == client.post("/rerank", json=asked).json()
+
+
+def test_words_of_a_text_with_a_lone_surrogate_are_refused(client: TestClient) -> None:
+    """Such a text is no text, and no JSON could give its words back."""
+    for sent, place in ((b'{"inputs": "a \\ud800 b"}', "inputs"), (b'{"inputs": ["a", "\\udfff"]}', "inputs[1]")):
+        answer = client.post("/tokenize", content=sent, headers={"content-type": "application/json"})
+        assert (answer.status_code, answer.json()["error"].split()[0]) == (422, place)
+
+
+def test_a_page_that_is_named_may_ask_for_a_service_in_its_network(embedder: gramvec.Embedder) -> None:
+    asking = {
+        "origin": "https://app.example",
+        "access-control-request-method": "POST",
+        "access-control-request-private-network": "true",
+    }
+    for origins, status in (("https://app.example",), 200), (("*",), 400):
+        with client_for(embedder, cors_origins=origins) as asked:
+            answer = asked.options("/v1/embeddings", headers=asking)
+        assert answer.status_code == status
+        assert ("access-control-allow-private-network" in answer.headers) == (status == 200)

@@ -250,7 +250,13 @@ def large_head(stage: Stage, dialect: Dialect) -> httpx.Response:
 def large_framing(stage: Stage, dialect: Dialect) -> httpx.Response:
     coding = b"transfer-encoding: chunked\r\n\r\n"
     assert spoken(stage.plain, dialect, coding + b"1;x=" + b"y" * 17_000).status_code == 431
+    assert spoken(stage.plain, dialect, coding + b"1\r\n \r\n" * 500).status_code == 431
     return spoken(stage.plain, dialect, coding + b"0\r\n" + b"x: y\r\n" * 4_000)
+
+
+def escaped(server: RunningServer, dialect: Dialect) -> httpx.Response:
+    path = dialect.path + "%41" * 1_001
+    return httpx.post(server.url + path, json={})
 
 
 def naming(place: str, answer: httpx.Response) -> httpx.Response:
@@ -292,7 +298,10 @@ CASES: dict[str, Provoke] = {
     "an empty list": lambda stage, it: post(stage.plain, it, []),
     "the model failed on this request; others are answered": lambda stage, it: post(stage.plain, it, "poison"),
     "request line and headers over `max_header_bytes` or `max_header_lines`; the connection is closed": large_head,
-    "a trailer, or extensions of chunks, over their limits; the connection is closed": large_framing,
+    "a path with more than 1,000 escaped characters; the connection is closed": lambda stage, it: escaped(
+        stage.plain, it
+    ),
+    "a trailer, extensions of chunks, or small chunks, over their limits; the connection is closed": large_framing,
     "queue full, in texts or in characters; with `Retry-After` from the measured speed": queue_is_full,
     "requests and unsent answers hold more than `max_bytes_in_flight`; with `Retry-After`": memory_is_short,
     "waited longer than the deadline, or would; with `Retry-After`": deadline_has_passed,

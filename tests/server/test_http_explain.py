@@ -49,7 +49,7 @@ def test_the_answer_is_the_librarys(client: httpx.Client, embedder: gramvec.Embe
     assert len(found["words"]) == 7
     assert answer.headers["x-compute-characters"] == str(sum(map(len, TEXTS.values())))
     assert answer.headers["x-model"] == f"gramvec-en@{embedder.digest[:12]}"
-    assert float(answer.headers["x-inference-time"]) > 0
+    assert answer.headers["x-inference-time"].isdecimal()
 
 
 @pytest.mark.parametrize(

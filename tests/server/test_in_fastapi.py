@@ -76,7 +76,7 @@ class Seeing:
 def answered(client: TestClient, method: str, path: str, body: Any, **options: Any) -> Any:
     """What is the same in two answers to the same request: all but times and ids."""
     answer = client.request(method, path, json=body, **options)
-    varies = ("x-request-id", "x-total-time", "x-queue-time", "x-inference-time")
+    varies = ("x-request-id", "x-total-time", "x-queue-time", "x-inference-time", "server-timing")
     assert all(name in answer.headers for name in varies), (path, answer.headers)
     return answer.status_code, [one for one in answer.headers.items() if one[0] not in varies], answer.content
 
@@ -93,16 +93,6 @@ def test_it_is_an_application_of_fastapi(small: Embedder) -> None:
     assert isinstance(router(Settings(), small), APIRouter)
     with TestClient(app) as client:
         assert client.post("/embed", json=TEXT).json()[0] == pytest.approx(small.embed(["vehicals"])[0].tolist())
-
-
-def test_a_request_for_a_model_goes_to_its_route_at_once(small: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the tests below compare with is another way."""
-    app = create_app(Settings(), small)
-    with TestClient(app) as client:
-        monkeypatch.setattr(app.router, "middleware_stack", None)
-        assert client.post("/embed", json=TEXT).status_code == 200
-        with pytest.raises(TypeError):
-            client.get("/health")
 
 
 @pytest.mark.parametrize(("method", "path", "body"), [*ASKED, *(("POST", *one) for one in WRONG)])
@@ -201,6 +191,18 @@ def test_ours_in_theirs_with_a_prefix_and_a_dependency(small: Embedder, place: s
         document = client.get("/openapi.json").json()
     assert "/text/embed" in document["paths"]
     assert any(one["name"] == "x-token" for one in document["paths"]["/text/embed"]["post"]["parameters"])
+
+
+def test_below_a_prefix_or_a_mount_with_a_parameter_of_theirs(small: Embedder) -> None:
+    app = FastAPI()
+    app.include_router(router(Settings(), small), prefix="/of/{tenant}")
+    inner = create_app(Settings(), small)
+    outer = FastAPI(lifespan=lambda _: inner.router.lifespan_context(inner))
+    outer.mount("/of/{tenant}", inner)
+    for one in (app, outer):
+        with TestClient(one) as client:
+            for method, path, body in ASKED:
+                assert client.request(method, f"/of/me{path}", json=body).status_code == 200, path
 
 
 def test_a_dependency_may_read_the_body_too_and_is_told_of_errors(small: Embedder) -> None:

@@ -154,9 +154,9 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
     posts = "/ /embed /embed_sparse /similarity /explain /match /search /predict /admin/reload /v1/embeddings"
     posts += " /tokenize /v1/embed /v2/embed /api/embed /api/embeddings /api/show /invocations"
-    posts += " /openai/deployments/{deployment}/embeddings"
+    posts += " /api/pull /reranker/rerank /openai/deployments/{deployment}/embeddings"
     gets = "/ /health /ready /info /metrics /v1/models /v1/models/{model} /ping /v2/health/live /v2/health/ready"
-    gets += " /api/tags /api/version"
+    gets += " /api/tags /api/ps /api/version /reranker/info"
     assert found == {
         *(f"post {path}" for path in f"{posts} /rerank /v1/rerank /v2/rerank".split()),
         *(f"get {path}" for path in gets.split()),

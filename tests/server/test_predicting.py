@@ -21,7 +21,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.classify.head import Head, HeadWeights
 from gramvec.jobs.classify.ngrams import NgramColumns
 from gramvec.server.app import create_app
-from gramvec.server.routes import classify as predicting
+from gramvec.server.job_routes import classify as predicting
 from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import adapt, add_lexical
 from http_support import PATIENCE, asking, running, served_process, until

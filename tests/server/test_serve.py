@@ -6,19 +6,23 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
 from click.testing import CliRunner
+from fastapi.testclient import TestClient
 
 from conftest import ROOT
 from errors_support import refused
+from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
+from gramvec.server.app import create_app
 from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
-from http_support import COMMAND, PATIENCE, served_process, until
+from http_support import COMMAND, PATIENCE, served_process, serves, until
 
 pytestmark = pytest.mark.slow
 
@@ -208,3 +212,53 @@ def test_why_it_does_not_start_is_json_where_the_lines_are() -> None:
     (line,) = [json.loads(line) for line in done.stderr.splitlines()]  # it has not listened
     assert line["level"] == "error"
     assert line["message"].startswith("no model")
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_daemon_without_standard_streams_ends_with_0(tmp_path: Path, closed: str, workers: str) -> None:
+    """Sockets must not take their numbers."""
+    path = tmp_path / "s"
+    command = f"{sys.executable} -m gramvec serve --unix-socket {path} --model sif --workers {workers} {closed}"
+    with subprocess.Popen(["/bin/sh", "-c", f"exec {command}"], stderr=subprocess.DEVNULL) as process:
+        try:
+            transport = httpx.HTTPTransport(uds=str(path))
+            with httpx.Client(transport=transport, base_url="http://local", timeout=PATIENCE) as client:
+                until(lambda: path.exists() and client.get("/ready").status_code == 200)
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
+def test_a_log_that_nobody_reads_stops_nothing() -> None:
+    with served_process("--model", "sif", "--access-log", "on") as (process, port):
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
+            until(lambda: serves(port))
+            for _ in range(2_000):  # 200 kB of lines, and a pipe holds 64
+                assert client.get("/health").status_code == 200
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert process.stderr is not None
+        assert process.stderr.read().count("request served") < 2_000
+
+
+def test_keys_are_read_again_at_a_reload(tmp_path: Path, small: Embedder) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("old\n")
+    settings = settings_from({"api_key": ["given"], "api_key_file": keys})
+
+    def statuses(client: TestClient) -> list[int]:
+        headers = [{"authorization": f"Bearer {key}"} for key in ("given", "old", "new")]
+        return [client.post("/embed", json={"inputs": "a"}, headers=each).status_code for each in headers]
+
+    with TestClient(create_app(settings, small)) as client:
+        assert statuses(client) == [200, 200, 401]
+        keys.write_text("new\n")
+        given = {"authorization": "Bearer given"}
+        assert client.post("/admin/reload", headers=given).status_code == 200
+        assert statuses(client) == [200, 401, 200]
+        for unusable in ("", "with space", "\u00e9"):
+            keys.write_text(unusable)
+            assert client.post("/admin/reload", headers=given).status_code == 422
+            assert statuses(client) == [200, 401, 200]

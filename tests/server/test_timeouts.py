@@ -107,10 +107,9 @@ def test_a_second_request_may_be_slow_too(server: RunningServer) -> None:
         assert answered(connection)[0] == 408
 
 
-def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.protocol.KEEP_ALIVE_SECONDS", 0.5)
+def test_a_silent_connection_is_closed_in_the_end(embedder: Embedder) -> None:
     with (
-        running(Settings(), embedder) as server,
+        running(Settings(keep_alive_seconds=0.5), embedder) as server,
         server.connect() as silent,
         server.connect() as empty_lines,
         Drip(empty_lines, b"\r\n" * 10_000),
@@ -143,6 +142,21 @@ def test_an_answer_that_is_not_taken(server: RunningServer) -> None:
         until(lambda: server.connections == 0)
 
 
+def test_an_answer_that_is_taken_in_drops(server: RunningServer) -> None:
+    """Each drop is progress, and a hundred bytes a second are not worth a connection."""
+    body = json.dumps({"inputs": ["x"] * 2_000}).encode()
+    with server.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.sendall(post_bytes(body) * 5)
+        until(lambda: server.connections == 1)
+
+        def is_closed() -> bool:
+            connection.recv(10)
+            return server.connections == 0
+
+        until(is_closed)
+
+
 def test_one_connection_too_many(server: RunningServer) -> None:
     with httpx.Client(base_url=server.url) as first:
         assert first.get("/health").status_code == 200
@@ -155,6 +169,12 @@ def test_one_connection_too_many(server: RunningServer) -> None:
                     "the service has as many connections as it takes; try again later, or use one for many requests",
                 )
             assert first.post("/embed", json={"inputs": "x"}).status_code == 200
+            with server.connect() as silent:
+                assert answered(silent)[0] == 503
+            # A full service that is started anew for a failed probe serves nobody.
+            for path in ("/health", "/ready", "/v2/health/live"):
+                probe = httpx.get(f"{server.url}{path}")
+                assert (probe.status_code, probe.headers["connection"]) == (200, "close")
         finally:
             for other in others:
                 other.close()

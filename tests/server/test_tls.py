@@ -281,6 +281,24 @@ def test_a_hang_up_takes_the_new_certificate_and_a_bad_one_changes_nothing(files
         files.key.write_bytes(key)
 
 
+def test_a_renewed_certificate_is_taken_without_a_signal(
+    files: Files, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gramvec.server.processes.server.TRIM_TICKS", 1)
+    with running(files, embedder) as server:
+
+        def shown() -> str:
+            return ssl.get_server_certificate(("127.0.0.1", server.port), timeout=PATIENCE)
+
+        before = shown()
+        files.certificate.write_bytes(b"half of a")  # a moment later the file is whole
+        assert shown() == before
+        files.issue()
+        until(lambda: shown() != before)
+        with asks(server.port, files.client()) as client:
+            assert client.get("/ready").status_code == 200
+
+
 # Clients that stall
 
 

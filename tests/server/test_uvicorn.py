@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -70,8 +71,9 @@ def test_nothing_is_computed_for_a_client_that_has_gone(embedder: Embedder) -> N
         assert model.holding.wait(PATIENCE)
         batcher = app.state.gramvec.served.batcher
         with socket.create_connection(listener.getsockname()) as leaving:
-            leaving.sendall(post_bytes(b'{"inputs": "nobody waits"}'))
-            until(lambda: batcher.waiting == 1)
+            # A task watches over large requests.
+            leaving.sendall(post_bytes(json.dumps({"inputs": ["nobody waits"] * 65}).encode()))
+            until(lambda: batcher.waiting == 65)
         until(lambda: len(server.server_state.connections) == 1)
         model.gate.set()
         assert held.result(PATIENCE).status_code == 200

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bulk_support import MODEL, gramvec_command
 from conftest import MODELS
@@ -23,6 +27,7 @@ from gramvec.jobs.common.stage import open_stage
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.jobs.tables.ownership import mark_of
 from gramvec.jobs.tables.staging import check_outputs, partial_of, whole
+from gramvec.jobs.tables.writers import safe_cell
 
 
 def written(path: Path, data: bytes = b"new") -> Path:
@@ -281,3 +286,29 @@ def test_a_library_call_does_not_replace_its_input(tmp_path: Path, small: Embedd
     with refused(InputError, "read by"):
         embed_file(small, Files(texts, texts))
     assert texts.read_text() == '{"text": "a"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"), ("-x", "'-x"),
+        ("\t=1", "'\t=1"), ("-5", "-5"), ("+4.5e-3", "+4.5e-3"), ("-1,5", "-1,5"), ("a=b", "a=b"), ("", ""),
+    ],
+)  # fmt: skip
+def test_a_cell_that_begins_a_formula_is_written_as_a_text(text: str, written: str) -> None:
+    assert safe_cell(text) == written
+
+
+@given(st.text())
+def test_no_safe_cell_begins_a_formula_and_none_loses_a_character(text: str) -> None:
+    found = safe_cell(text)
+    assert found in (text, f"'{text}")
+    assert not found.startswith(("=", "@", "\t", "\r", "\n")) and (found[:1] not in ("+", "-") or found[1:2].isdigit())
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_safe_cells_are_those_of_names_too(form: Any, tmp_path: Path) -> None:
+    path = tmp_path / f"table.{form}"
+    write_table(path, form, ["=name", "n"], [{"=name": " =1", "n": -5}, {"=name": "@a", "n": 1}], safe_cells=True)
+    first = " =1" if form == "csv" else "'=1"
+    assert re.split("[,\t\n]", path.read_text()) == ["'=name", "n", first, "-5", "'@a", "1", ""]

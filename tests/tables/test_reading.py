@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from contextlib import closing
 from pathlib import Path
@@ -14,14 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bulk_support import MODEL, gramvec_command
-from errors_support import refused
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import read_columns
 from gramvec.jobs.tables.batches import Block, ColumnNames
+from gramvec.jobs.tables.columns import TableRows
 from gramvec.jobs.tables.inputs import FileFormat, Source, form_of
 from gramvec.jobs.tables.json_elements import JsonElements
 from gramvec.jobs.tables.readers import open_reader
-from spreadsheet_support import write_ods, write_xlsx
+from spreadsheet_support import ErrorCell, write_ods, write_xlsx
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:
@@ -255,3 +257,47 @@ def test_a_hostile_spreadsheet_takes_neither_memory_nor_time(tmp_path: Path) -> 
     for data in (b"", b"no zip", whole.read_bytes()[:-30]):
         with pytest.raises(InputError, match="cannot be read|damaged"):
             texts(file(tmp_path, "b.xlsx", data))
+
+
+def test_hidden_sheets_and_cells_with_an_error_are_told(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="python-calamine is not installed")
+    secret = [["id", "name"], [1, "a"], [2, ErrorCell("#REF!")], [ErrorCell("#DIV/0!"), "b"]]
+    sheets = {"secret": secret, "open": [["id", "name"], [1, "c"]]}
+    path = write_xlsx(tmp_path / "book.xlsx", sheets, hidden={"secret": "veryHidden"})
+    with TableRows(path) as rows:
+        assert [row.record["name"] for row in rows] == ["a", None, "b"]
+        hidden, errors = rows.reader.notes
+    assert_names(hidden, "secret", "hidden", "--sheet", "open")
+    assert_names(errors, "2 cells", "#REF!", "B3")
+    with TableRows(path, FileFormat("xlsx", sheet="open")) as rows:
+        assert [row.record["name"] for row in rows] == ["c"] and rows.reader.notes == []
+
+
+@pytest.mark.parametrize("name", ["pipe.xlsx", "pipe.parquet"])
+def test_a_pipe_is_no_spreadsheet_and_nobody_waits_for_its_writer(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with refused(InputError, name, "plain file"), TableRows(tmp_path / name):
+        pass
+
+
+@pytest.mark.parametrize(
+    "orient", ["columns", "index", "split", "table", "records", "lines"], ids=lambda orient: f"orient={orient}"
+)
+def test_only_rows_of_a_frame_are_read_as_rows(orient: str, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"text": ["a", "b"], "n": [1, 2]})
+    path = tmp_path / "frame.json"
+    frame.to_json(path, orient="records" if orient == "lines" else orient, lines=orient == "lines")
+    if orient in ("records", "lines"):
+        assert texts(path) == ["a", "b"]
+    else:
+        with refused(InputError, "frame.json", "orient='records'"):
+            texts(path)
+
+
+@pytest.mark.parametrize(
+    "row", [{"title": {"en": "a", "de": "b"}, "text": {"en": "c", "de": "d"}}, {"schema": "a", "data": ["b"]}, {"0": 1}]
+)
+def test_a_row_with_objects_in_its_cells_is_a_row(row: dict[str, Any], tmp_path: Path) -> None:
+    path = file(tmp_path, "rows.jsonl", json.dumps(row))
+    assert [block.records for block in blocks(path, None, keep=True)] == [[row]]

@@ -130,7 +130,7 @@ def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", b"a,b\n1,2\n3\n\xff,5\n,7\n8,9\n")
     with refused(InputError, "line 3", "1 fields", "2"):
         read_columns(path, ["a"])
-    table = read_columns(path, ["a"], on_error="skip", filled=True)
+    table = read_columns(path, ["a"], on_error="skip", filled=["a"])
     assert (table.values, table.numbers) == ({"a": ["1", "8"]}, [2, 6])
     assert [number for number, _ in table.bad.reasons] == [3, 4, 5]
     with TableRows(path) as rows:

@@ -17,6 +17,7 @@ import gramvec
 from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.text.frames import column_of, is_missing, rows_of, texts_or_empty, to_plain
+from gramvec.text.inputs import is_whole
 
 TEXTS = ["cheap flights", "low-cost air fares", ""]
 PANDAS: dict[str, dict[str, Any]] = {
@@ -138,3 +139,40 @@ def test_a_model_is_a_context_manager() -> None:
         assert embedder.embed(["a"]).shape == (1, 300)
     with pytest.raises(gramvec.BackendError):
         embedder.embed(["a"])
+
+
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    one = np.int64(1)
+    assert is_whole(one) and is_whole(3) and not is_whole(True) and not is_whole(np.bool_(True)) and not is_whole(1.0)
+    assert gramvec.match(["red car"], ["red car", "red cars"], top=one).right.tolist() == [0]
+    with gramvec.load() as model:
+        assert model.embed(["red car"], dimensions=one).shape == (1, 1)
+        assert len(model.rerank("red", ["red car", "blue"], top_n=one)) == 1
+
+
+def test_a_frame_that_is_not_computed_is_refused() -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    lazy = polars.LazyFrame({"name": ["a", "b"]})
+    with refused(InputError, "LazyFrame", "collect()"):
+        gramvec.match(lazy, lazy, on="name")
+    with refused(InputError, "LazyFrame", "collect()"):
+        gramvec.match(lazy, lazy)
+    with refused(InputError, "LazyFrame", "collect()"):
+        gramvec.dedupe(lazy, on="name")
+    with refused(InputError, "LazyFrame", "collect()"):
+        texts_or_empty(lazy)
+
+
+@pytest.mark.parametrize("file", ["acme.csv", b"acme.csv", Path("acme.csv")])
+def test_a_file_is_no_table(file: Any) -> None:
+    with refused(InputError, "read the file first", "MatchJob"):
+        gramvec.match(file, file, on="name")
+    with refused(InputError, "read the file first"):
+        gramvec.pair_scores([{"name": "a"}], file, on="name")
+    with refused(InputError, "read the file first", "DedupeJob"):
+        gramvec.dedupe(file, on="name")
+
+
+def test_a_path_is_no_list_of_texts() -> None:
+    with refused(InputError, "read the file first"):
+        texts_or_empty(Path("texts.txt"))  # type: ignore[arg-type]

@@ -38,12 +38,14 @@ from gramvec_training.evaluation.matching import (
 )
 from gramvec_training.evaluation.ranking import (
     find_retrieval_sets,
+    find_translation_sets,
     ndcg,
     read_retrieval_set,
     read_spelling_set,
     read_words,
     score_retrieval,
     score_spelling,
+    score_translations,
 )
 from gramvec_training.evaluation.tasks import Families, score_families
 
@@ -219,6 +221,21 @@ def test_ndcg_is_the_gain_over_the_best_of_all_rankings() -> None:
         best = max(gain(ranking, grades, depth) for ranking in itertools.permutations(range(5)))
         ranking = rng.permutation(5).tolist()
         assert ndcg(ranking, grades, depth) == pytest.approx(gain(ranking, grades, depth) / best)
+
+
+def test_translations_by_hand(tmp_path: Path) -> None:
+    put(tmp_path / "xyz.tsv", "abc\tabc d\nzzz\tabc\nzzy\tzz\nzz\tzz\n")
+    (one,) = find_translation_sets(tmp_path)
+    assert (one.name, one.texts, one.translations) == ("xyz", ["abc", "zzz", "zzy", "zz"], ["abc d", "abc", "zz", "zz"])
+    # "abc" has "abc", another's translation, nearest, and "zzz" has "zz"; the two others share theirs.
+    assert score_translations(one, BY_LETTERS) == pytest.approx(0.5)
+    assert find_translation_sets(tmp_path / "xyz.tsv") == [one]
+    put(tmp_path / "bad.tsv", "alone\n")
+    with pytest.raises(InputError, match="bad"):
+        find_translation_sets(tmp_path / "bad.tsv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no translations"):
+        find_translation_sets(tmp_path / "empty")
 
 
 def test_a_retrieval_set_by_hand(tmp_path: Path) -> None:

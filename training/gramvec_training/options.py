@@ -28,6 +28,8 @@ from gramvec_training.sections import (
 
 HeldOutShare = Annotated[float, Field(ge=0, le=0.5)]
 
+TEACHER_CACHE = Path("runs/teachers")
+
 
 def _option(description: str, *, default: Any = None, required: bool = False, **extra: str) -> Any:
     """Return a field with the help of its option; `extra` may have a `flag` and a `metavar`."""
@@ -50,7 +52,7 @@ class RunOptions(Strict):
     threads: PositiveCount = _option(
         "CPU threads of torch. The same number gives the same model bit for bit.", default=1
     )
-    cache: Path = Path("runs/teachers")
+    cache: Path = TEACHER_CACHE
 
 
 class FileOptions(Strict):
@@ -113,9 +115,7 @@ class TextOptions(Strict):
     teacher: str | None = _option("A sentence-transformers model's folder, or an installed package with one.")
     dimension: PositiveCount = _option("With --texts: of the student, at most the teacher's.", default=300)
     epochs: PositiveCount = _option("With --texts: passes over them; a small file needs more.", default=10)
-    cache: Path = _option(
-        "Where the teacher's vectors are kept; a text is computed once.", default=Path("runs/teachers")
-    )
+    cache: Path = _option("Where the teacher's vectors are kept; a text is computed once.", default=TEACHER_CACHE)
 
 
 class SifOptions(Strict):

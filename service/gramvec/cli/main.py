@@ -10,13 +10,14 @@ import logging
 import os
 import shlex
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
+from click.exceptions import NoSuchOption
 
 from gramvec import __version__
+from gramvec.cli.other_words import CommandGroup, with_our_option
 from gramvec.cli.terminal import COMMAND_LINE, set_up_streams
 from gramvec.errors import GramvecError
 from gramvec.jobs.tables.inputs import why_not_written
@@ -78,7 +79,7 @@ def _limit(error: Exception) -> str | None:
     return next((sentence for cause, sentence in _LIMITS.items() if cause in message), None)
 
 
-class _Commands(click.Group):
+class _Commands(CommandGroup):
     """Group that imports its commands when they are called and prints a GramvecError as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -94,16 +95,6 @@ class _Commands(click.Group):
         command: click.Command = import_quickly(*COMMANDS[cmd_name])
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            if near := get_close_matches(args[0], COMMANDS, 1):
-                raise click.UsageError(f"{error.message} Did you mean {near[0]}?", ctx) from None
-            raise
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[COMMAND_LINE] = shlex.join(["gramvec", *args])
         return super().parse_args(ctx, args)
@@ -111,6 +102,8 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except NoSuchOption as error:
+            raise with_our_option(error) from None
         except GramvecError as error:
             raise click.ClickException(str(error)) from error
         except BrokenPipeError:

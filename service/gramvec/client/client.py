@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, Field, TypeAdapter
 
-from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of
+from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of, dump_others
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepare_texts
 from gramvec.embed.reranking import RerankedText
 from gramvec.embed.st_compat import SentenceEncoder
@@ -18,7 +18,7 @@ from gramvec.embed.vectors import Vectors, check_dimensions
 from gramvec.errors import InputError, ServiceError
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse_vectors import SparseVectors
-from gramvec.text.inputs import list_texts
+from gramvec.text.inputs import is_whole, list_texts
 
 BATCH_SIZE = 2_048
 TIMEOUT = PATIENCE = 60.0
@@ -238,7 +238,7 @@ class Client(SentenceEncoder):
             truncate: Whether to cut queries that are too long.
             return_records: Whether to return the stored records.
         """
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        if not is_whole(k) or k < 1:
             raise InputError(f"k: must be a whole number from 1, got {k!r}", field="k")
         others = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
@@ -252,7 +252,7 @@ class Client(SentenceEncoder):
 
         max_texts = max(1, MAX_HITS // max(k, MIN_LOOKED))
         encoded = self._encode_blocks(queries, truncate=truncate)
-        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(orjson.dumps(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_others(others)))
 
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
@@ -282,7 +282,7 @@ class Client(SentenceEncoder):
                 raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
             return [entry.score for entry in sorted(found, key=lambda entry: entry.index)]
 
-        scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(orjson.dumps(others)))
+        scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(dump_others(others)))
         ranked = [RerankedText(place, score) for place, score in enumerate(scores)]
         return sorted(ranked, key=lambda entry: -entry.score)[:top_n]
 
@@ -307,7 +307,7 @@ class Client(SentenceEncoder):
 
         max_texts = None if top_k is None else max(1, MAX_LABELS // top_k)
         encoded = self._encode_blocks(texts, truncate=truncate)
-        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(orjson.dumps(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_others(others)))
 
     def match(
         self,
@@ -377,5 +377,5 @@ class Client(SentenceEncoder):
 
 
 def _check_count(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+    if value is not None and (not is_whole(value) or value < 1):
         raise InputError(f"{name}: must be a whole number from 1, or None, got {value!r}", field=name)

@@ -302,9 +302,14 @@ class Transport:
         return ServiceError(sentence, status=found.status, retry_after=_retry_after(found))
 
 
+def dump_others(others: Mapping[str, Any]) -> bytes:
+    """Return the other fields of a request as JSON; numbers may be numpy's."""
+    return orjson.dumps(dict(others), option=orjson.OPT_SERIALIZE_NUMPY)
+
+
 def body_of(inputs: bytes, others: Mapping[str, Any], name: str = "inputs") -> bytes:
     """Return a request's body: encoded texts under `name`, and other fields."""
-    return b'{"%b":%b,%b' % (name.encode(), inputs, orjson.dumps(dict(others))[1:])
+    return b'{"%b":%b,%b' % (name.encode(), inputs, dump_others(others)[1:])
 
 
 def array_of(batch: Sequence[bytes]) -> bytes:

@@ -33,6 +33,7 @@ from gramvec.lexical.sparse import SIF_A
 from gramvec.lexical.top_k import top_k
 from gramvec.runtime.base import Batching, Runtime
 from gramvec.text.arrays import FeatureBatch
+from gramvec.text.inputs import is_whole
 from gramvec.threads import ThreadPool, count_cores
 
 MAX_CHARACTERS = 65_536
@@ -247,18 +248,21 @@ class Embedder(SentenceEncoder):
         """Return the lexical sketch of the embedding, else of the bundle; None if it has none."""
         return self.lexical or self.bundle.lexical
 
-    def _for_each_chunk(self, fill: Callable[[slice], None], texts: int) -> None:
+    def _for_each_chunk(
+        self, fill: Callable[[slice], None], texts: int, advance: Callable[[int], object] | None = None
+    ) -> None:
         # A chunk bounds the memory of a call with a million texts.
         size = min(self.batching.texts, max(MIN_CHUNK, -(-texts // self.threads)))
         chunks = [slice(start, start + size) for start in range(0, texts, size)]
         if self.threads == 1 or len(chunks) == 1:
-            for chunk in chunks:
-                fill(chunk)
-            return
-        if self._pool is None:
-            self._pool = ThreadPool(self.threads, "gramvec-embed")
-        for _ in self._pool.map(fill, chunks):
-            pass
+            filled: Iterable[object] = map(fill, chunks)
+        else:
+            if self._pool is None:
+                self._pool = ThreadPool(self.threads, "gramvec-embed")
+            filled = self._pool.map(fill, chunks)
+        for chunk, _ in zip(chunks, filled, strict=True):
+            if advance is not None:
+                advance(min(chunk.stop, texts) - chunk.start)
 
     def embed(
         self,
@@ -269,6 +273,7 @@ class Embedder(SentenceEncoder):
         truncate: bool = False,
         truncation_direction: TruncationDirection = "right",
         space: Space | None = None,
+        show_progress_bar: bool = False,
     ) -> Vectors:
         """Return one embedding a text, float32[n, k], in order.
 
@@ -279,6 +284,7 @@ class Embedder(SentenceEncoder):
             space: "semantic" or "lexical" for only these columns, if the model was loaded for both.
             truncate: see prepare.
             truncation_direction: see prepare.
+            show_progress_bar: draw a bar of tqdm on standard error, as `encode` does.
 
         Raises:
             InputError: `prepare` or `columns` refuses an argument.
@@ -286,7 +292,7 @@ class Embedder(SentenceEncoder):
         """
         prepared = self.prepare(texts, truncate=truncate, truncation_direction=truncation_direction)
         columns, width = self.columns(space, dimensions)  # before the work, not after it
-        if len(prepared) <= self.batching.texts:
+        if len(prepared) <= self.batching.texts and not show_progress_bar:
             return finish(self._sums(prepared)[:, columns], normalize=normalize, dimensions=dimensions)
         vectors = np.empty((len(prepared), width), np.float32)
 
@@ -294,7 +300,13 @@ class Embedder(SentenceEncoder):
             sums = self._sums(prepared[chunk])
             finish(sums[:, columns], normalize=normalize, dimensions=dimensions, out=vectors[chunk])
 
-        self._for_each_chunk(fill, len(prepared))
+        if show_progress_bar:
+            from tqdm.auto import tqdm  # in notebooks the notebook's
+
+            with tqdm(total=len(prepared), desc="Texts", unit="text") as bar:
+                self._for_each_chunk(fill, len(prepared), bar.update)
+        else:
+            self._for_each_chunk(fill, len(prepared))
         return vectors
 
     def similarity(self, left: Iterable[str] | Vectors, right: Iterable[str] | Vectors) -> Vectors:
@@ -345,7 +357,7 @@ class Embedder(SentenceEncoder):
         Raises:
             InputError: an argument is not valid.
         """
-        if top_n is not None and (isinstance(top_n, bool) or not isinstance(top_n, int) or top_n < 1):
+        if top_n is not None and (not is_whole(top_n) or top_n < 1):
             raise InputError(f"top_n: must be a whole number from 1, got {top_n!r}", field="top_n")
         if not isinstance(query, str):
             raise InputError(f"query: must be one text, got {type(query).__name__}", field="query")

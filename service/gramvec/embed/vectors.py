@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gramvec import native
 from gramvec.errors import InputError
+from gramvec.text.inputs import is_whole
 
 Vectors = NDArray[np.float32]
 
@@ -83,7 +84,7 @@ def check_dimensions(dimensions: int | None, d: int) -> None:
     """Raise InputError if `dimensions`, of d that there are, is neither None nor a whole number from 1 to d."""
     if dimensions is None:
         return
-    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or not 1 <= dimensions <= d:
+    if not is_whole(dimensions) or not 1 <= dimensions <= d:
         raise InputError(f"dimensions: must be a whole number from 1 to {d}, got {dimensions!r}", field="dimensions")
 
 

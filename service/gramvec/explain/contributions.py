@@ -31,6 +31,7 @@ from gramvec.explain.row_vectors import weights_of
 from gramvec.features.spans import FeaturePlaces
 from gramvec.lexical.top_k import top_k
 from gramvec.text.arrays import Doubles
+from gramvec.text.inputs import is_whole
 from gramvec.text.vocabulary import EntryKind
 
 TOP_K, MAX_PAIRS = 20, 1_000
@@ -161,7 +162,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     Raises InputError for what Embedder.prepare refuses, for a text of more than 4,096 characters, and for a top_k out
     of range; BackendError if the runtime fails; BundleError if the bundle does not say where its table lies.
     """
-    if isinstance(top_k, bool) or not isinstance(top_k, int) or not 1 <= top_k <= MAX_PAIRS:
+    if not is_whole(top_k) or not 1 <= top_k <= MAX_PAIRS:
         raise InputError(f"top_k: must be a whole number from 1 to {MAX_PAIRS}, got {top_k!r}", field="top_k")
     texts = embedder.prepare([source, target])
     for index, text in enumerate(texts):

@@ -134,6 +134,7 @@ def _add_unknown(located: FeaturePlaces, ngrams: Ngrams) -> FeaturePlaces:
         np.append(located.first, ngrams.first),
         np.append(located.last, ngrams.last),
         np.append(located.words, np.zeros(len(none), bool)),
+        located.names,
     )
 
 

@@ -19,6 +19,7 @@ from gramvec.explain.row_vectors import weights_of
 from gramvec.features.tokens import TokenVocabulary
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, compose
+from gramvec.text.inputs import is_whole
 from gramvec.text.vocabulary import Vocabulary
 
 NEAREST = 10
@@ -178,5 +179,5 @@ def _key(ngram: str, vocabulary: Vocabulary) -> np.uint64:
 
 
 def _check_k(k: int) -> None:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if not is_whole(k) or k < 1:
         raise InputError(f"k: must be a whole number of at least 1, got {k!r}", field="k")

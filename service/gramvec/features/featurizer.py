@@ -25,7 +25,8 @@ class Featurizer:
     memo: what the rows stand for if they are sums (see gramvec.text.suffixes and gramvec.text.memo): a text has fewer
     then. The numpy pass does without its chunks and edges: other rows of the same sum.
     Without one a row is a feature's own. Both passes give the same ids in the same order then: each text's n-grams by
-    their last character, shorter first, then its words. Calls are pure and may run in several threads.
+    their last character, shorter first, then its words; or, where words are spelt, word by word. Calls are pure and may
+    run in several threads.
     `loops` is the pass in C by itself, a gramvec.native.loops.Featurizer, for callers in C; or None.
 
     Raises InputError if the spec, the vocabulary and the memo do not fit together.
@@ -95,10 +96,14 @@ def _fits(memo: Memo, spec: FeatureSpec, vocabulary: Vocabulary) -> bool:
 
 
 def can_be_memoized(spec: FeatureSpec) -> bool:
-    """Return True if chunks can have memoized sums: n-grams of one character would count a space for both its sides."""
-    return bool(spec.orders) and spec.orders[0] > 1
+    """Return True if chunks can have memoized sums.
+
+    N-grams of one character would count a space for both its sides, and where words are spelt a chunk is a row already.
+    """
+    return bool(spec.orders) and spec.orders[0] > 1 and not spec.spells
 
 
+_NO_ROW, _SPELT = -1, -2  # as in native/featurize.h
 _NO_CHUNKS = (np.zeros(1, np.uint32), np.zeros(0, np.uint16), np.zeros(0, np.int32))
 _NO_EDGES = (np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
@@ -126,7 +131,7 @@ def _loops(spec: FeatureSpec, vocabulary: Vocabulary, memo: Memo | None) -> Any:
             spec.words,
             (vocabulary.word_starts, vocabulary.word_chars, vocabulary.word_rows),
             vocabulary.longest_word,
-            vocabulary.unknown_row if spec.unknown_words == "row" else -1,
+            _SPELT if spec.spells else vocabulary.unknown_row if spec.unknown_words == "row" else _NO_ROW,
             _NO_CHUNKS if memo is None else (memo.starts, memo.chars, memo.rows),
             0 if memo is None else memo.longest,
             0 if memo is None else memo.reach,

@@ -146,8 +146,61 @@ def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, v
     return rows
 
 
+class SpeltFeatures(NamedTuple):
+    """Features of texts word by word: the row of a word that is listed, or those of the n-grams that spell it.
+
+    rows: int32[n]. text: int64[n], the text of each. first, last: int64[n], which of the word's characters each is made
+    of. spaces: bool[n, 2], whether an n-gram has the space before and behind the word. words: bool[n], True for words.
+    """
+
+    rows: NDArray[np.int32]
+    text: Int64s
+    first: Int64s
+    last: Int64s
+    spaces: Bools
+    words: Bools
+
+
+def spell_words(
+    chars: Characters, spans: WordSpans, of_words: NDArray[np.int32], spec: FeatureSpec, vocabulary: Vocabulary
+) -> SpeltFeatures:
+    """Return the row of each word, or where it has none (-1) its n-grams by their last character, shorter first.
+
+    Only a run of letters and their like is spelt. It is read between two spaces, whatever stands beside it.
+    """
+    kind = chars.codes >> CLASS_SHIFT
+    spelt = np.flatnonzero((of_words < 0) & (kind[spans.start] == WORD))
+    lengths = (spans.end - spans.start)[spelt] + 2
+    begins = np.cumsum(lengths) - lengths
+    word = np.repeat(np.arange(len(spelt)), lengths)
+    place = np.arange(len(word)) - begins[word]  # in the word with its spaces
+    at = spans.start[spelt][word] + place - 1
+    inside = (place > 0) & (place < lengths[word] - 1)
+    codes = np.where(inside, chars.codes[np.clip(at, 0, len(chars.codes) - 1)], vocabulary.table[ord(" ")])
+    alone = Characters(codes.astype(np.uint32), word, begins[word], at)
+    keys, valid = ngram_keys(alone, spec.orders, vocabulary.bits)
+    orders = np.array(spec.orders)
+    valid &= inside[:, None] | (orders > 1)  # a space by itself is no n-gram of the word
+    rows = np.where(valid, ngram_rows(keys, vocabulary), -1)
+    known, order = np.nonzero(rows >= 0)
+    of = spelt[word[known]]
+    end, listed = at[known] + 1, np.flatnonzero(of_words >= 0)
+    begin = end - orders[order]
+    spaces = np.stack([begin < spans.start[of], end > spans.end[of]], axis=1)
+    owners = np.append(of, listed)
+    by_word = np.argsort(owners, kind="stable")
+    return SpeltFeatures(
+        np.append(rows[known, order], of_words[listed])[by_word].astype(np.int32),
+        spans.text[owners][by_word],
+        np.append(begin + spaces[:, 0], spans.start[listed])[by_word],
+        np.append(end - spaces[:, 1], spans.end[listed])[by_word],
+        np.append(spaces, np.zeros((len(listed), 2), np.bool_), axis=0)[by_word],
+        (np.arange(len(owners)) >= len(known))[by_word],
+    )
+
+
 def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
-    """Return each text's n-grams by their last character, shorter first, and then its words.
+    """Return each text's n-grams by their last character, shorter first, and then its words; or as `spell_words` does.
 
     Args:
         given: the code points of the texts.
@@ -158,7 +211,7 @@ def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, s
     chars = characters(given, vocabulary.table)
     text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
     unknown = int(np.count_nonzero((chars.codes & ID_MASK == 0) & (chars.codes >> CLASS_SHIFT != SPACE)))
-    if spec.orders:
+    if spec.orders and not spec.spells:
         keys, valid = ngram_keys(chars, spec.orders, vocabulary.bits)
         if sums:
             rows = longest(chars, keys, valid, spec, vocabulary).ravel()
@@ -169,11 +222,18 @@ def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, s
         spans = word_spans(chars)
         of_words = word_rows(chars, spans, vocabulary)
         unknown += int(np.count_nonzero(of_words < 0))
+        if spec.spells:
+            spelt = spell_words(chars, spans, of_words, spec, vocabulary)
+            return FeatureBatch(spelt.rows, _offsets(spelt.text, len(given.starts)), unknown)
         if spec.unknown_words == "row":
             of_words = np.where(of_words < 0, np.int32(vocabulary.unknown_row), of_words)
         rows, text = np.append(rows, of_words), np.append(text, spans.text)
     rows, text = rows[rows >= 0], text[rows >= 0]
     order = np.argsort(text, kind="stable")
-    offsets = np.zeros(len(given.starts), np.int64)
-    np.cumsum(np.bincount(text, minlength=len(given.starts) - 1), out=offsets[1:])
-    return FeatureBatch(rows[order], offsets, unknown)
+    return FeatureBatch(rows[order], _offsets(text, len(given.starts)), unknown)
+
+
+def _offsets(text: Int64s, size: int) -> Int64s:
+    offsets = np.zeros(size, np.int64)
+    np.cumsum(np.bincount(text, minlength=size - 1), out=offsets[1:])
+    return offsets

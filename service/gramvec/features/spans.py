@@ -34,6 +34,8 @@ class FeaturePlaces(NamedTuple):
         first: int64[n], offsets into `text`.
         last: int64[n], the ends that belong to `first`.
         words: bool[n], True for words.
+        names: how the model sees the first features, where their places in `text` do not say it: a word that is spelt
+            has spaces on both sides, whatever stands there.
     """
 
     rows: NDArray[np.int32]
@@ -43,10 +45,11 @@ class FeaturePlaces(NamedTuple):
     first: Int64s
     last: Int64s
     words: NDArray[np.bool_]
+    names: tuple[str, ...] = ()
 
     def spell(self, index: int) -> str:
         """Return a feature as the model sees it: normalized, with the spaces of the padding."""
-        return self.text[self.first[index] : self.last[index]]
+        return self.names[index] if index < len(self.names) else self.text[self.first[index] : self.last[index]]
 
 
 def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> FeaturePlaces:
@@ -61,6 +64,17 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> FeaturePlace
     given = code_points([text], spec.read)
     chars = plain.characters(given, vocabulary.table)
     starts, ends = places(text, chars, len(given.points), spec.read)
+    spelt = _spell(chars, given.points, spec, vocabulary)
+    if spec.spells:
+        spans = plain.word_spans(chars)
+        of = plain.spell_words(chars, spans, plain.word_rows(chars, spans, vocabulary), spec, vocabulary)
+        names = tuple(
+            f"{' ' * before}{spelt[first:last]}{' ' * behind}"
+            for first, last, (before, behind) in zip(
+                of.first.tolist(), of.last.tolist(), of.spaces.tolist(), strict=True
+            )
+        )
+        return FeaturePlaces(of.rows, starts[of.first], ends[of.last - 1], spelt, of.first, of.last, of.words, names)
     firsts, lasts, rows = [], [], []
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
@@ -81,7 +95,6 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> FeaturePlace
     row = np.concatenate(rows).astype(np.int32)
     known = np.flatnonzero(row >= 0)
     first, last = np.concatenate(firsts)[known], np.concatenate(lasts)[known]
-    spelt = _spell(chars, given.points, spec, vocabulary)
     return FeaturePlaces(row[known], starts[first], ends[last - 1], spelt, first, last, known >= of_ngrams)
 
 

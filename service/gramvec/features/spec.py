@@ -18,7 +18,7 @@ MAX_ORDER = 6
 MAX_RULES = 8
 LONGEST_VERSION = 16
 
-UnknownWords = Literal["skip", "row"]
+UnknownWords = Literal["skip", "row", "ngrams"]
 WordRule = Literal["runs-and-symbols/1", "white-space/1"]
 
 
@@ -28,7 +28,9 @@ class FeatureSpec:
 
     orders: the n of the character n-grams, ascending, each 1 to 6; () for none.
     words: whether whole words are features too.
-    unknown_words: a word outside the vocabulary is dropped ("skip") or has the last row ("row").
+    unknown_words: a word outside the vocabulary is dropped ("skip"), has the last row ("row"), or is spelt ("ngrams"):
+        then it has the n-grams of itself between two spaces, a word that is listed has its own row and no n-grams, and
+        no n-gram crosses from one word into the next.
     lowercase: whether each code point is replaced by its lower-case one (U+0130 by "i"), so that a
         text keeps its length. The papers lower-case outside their models.
     normalization, padding, boundary, word_rule: named and versioned rules, described in
@@ -64,13 +66,20 @@ class FeatureSpec:
         if not self.orders and not self.words:
             raise InputError("a FeatureSpec needs n-gram orders, words, or both")
         if self.unknown_words not in get_args(UnknownWords):
-            raise InputError(f"unknown_words: must be 'skip' or 'row', got {_show(self.unknown_words)}")
+            raise InputError(f"unknown_words: must be 'skip', 'row' or 'ngrams', got {_show(self.unknown_words)}")
         if self.unknown_words == "row" and not self.words:
             raise InputError("unknown_words='row' needs words=True")
+        if self.unknown_words == "ngrams" and not (self.words and self.orders):
+            raise InputError("unknown_words='ngrams' needs words=True and orders of n-grams")
         for name, rules in _KNOWN_RULES.items():
             if getattr(self, name) not in rules:
                 known = " or ".join(map(_show, rules))
                 raise InputError(f"{name} {_show(getattr(self, name))} is not known; this gramvec reads {known}")
+
+    @property
+    def spells(self) -> bool:
+        """Return True if only words that are not listed have n-grams."""
+        return self.unknown_words == "ngrams"
 
     @property
     def has_symbols(self) -> bool:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from gramvec.errors import BundleError, GramvecError, InputError, ServiceError, import_extra, quote
 
+OLDEST_LIBRARY = 2
 TOKEN = "set HF_TOKEN, or log in with: hf auth login"  # noqa: S105 - a hint, no token
 # Seconds for questions and for each wait, and for each byte of the files: 200 kB a second.
 MIN_SECONDS, SECONDS_A_BYTE = 60.0, 5e-6
@@ -29,8 +30,15 @@ _commit = re.compile(r"[0-9a-f]{40}").fullmatch
 
 
 def library() -> Any:
-    """Return the module huggingface_hub. Raises InputError with the command that installs it."""
-    return import_extra("huggingface_hub", "hub", "this")
+    """Return the module huggingface_hub. Raises InputError, with what installs it, for none and for an old one."""
+    found = import_extra("huggingface_hub", "hub", "this")
+    version = str(found.__version__)
+    if not version.partition(".")[0].isdecimal() or int(version.partition(".")[0]) < OLDEST_LIBRARY:
+        raise InputError(
+            f"this needs huggingface-hub {OLDEST_LIBRARY} or later, and {quote(version)} is installed; "
+            "upgrade it with: pip install --upgrade 'gramvec[hub]'"
+        )
+    return found
 
 
 class Hub:

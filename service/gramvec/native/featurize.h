@@ -17,6 +17,8 @@
 enum { PAGE_SHIFT = 8, CLASS_SHIFT = 16, SPACE = 2, WORD = 1 };
 enum { MAX_ORDERS = 6, LONGEST_ORDER = 6, LONGEST_REACH = LONGEST_ORDER - 2, LONGEST_EDGE = 2 * LONGEST_REACH + 1 };
 enum { MAX_BITS = 16 }; /* of a character's id */
+/* What a word without a row has: nothing, or its n-grams, which are then all the n-grams that there are. */
+enum { NO_ROW = -1, SPELT = -2 };
 /* Positions are int32, and a text is at most three times as long in normalization form C (UAX #15). */
 enum { LONGEST_TEXT = 1 << 28 };
 /* Slots that are taken one after the other, which a search may have to pass. Of four million keys that were not chosen to
@@ -66,7 +68,7 @@ typedef struct {
     int n_orders, bits;
     int has_words;
     int64_t reach;
-    int32_t unknown_row;
+    int32_t unknown_row; /* a row, NO_ROW or SPELT */
     Pairs ngrams, edges;
     Words words, chunks;
 } Features;
@@ -345,6 +347,21 @@ static Fault check_words(const Words *words) {
     return FINE;
 }
 
+/* The n-grams of a word with a space on each side, whatever stands there, by their last character, shorter ones first. */
+static void push_spelling(const Features *f, Pending *pending, const Characters *chars, int64_t begin, int64_t end) {
+    uint64_t history = chars->ids[0]; /* the padding */
+    int64_t run = chars->ids[0] != 0;
+    for (int64_t i = begin; i <= end; i++) {
+        uint16_t id = i < end ? chars->ids[i] : chars->ids[0];
+        history = history << f->bits | id;
+        run = id == 0 ? 0 : run + 1;
+        if (pending->count > PENDING - MAX_ORDERS) resolve(f, pending);
+        /* A space by itself is no n-gram of the word. */
+        for (int k = i == end ? f->fitting[1] : 0; k < f->fitting[smaller(run, LONGEST_ORDER)]; k++)
+            push_longest(f, pending, history, k, k);
+    }
+}
+
 static void push_words(const Features *f, Pending *pending, const Characters *chars, int64_t from, int64_t end) {
     const uint8_t *classes = chars->classes;
     for (int64_t i = from; i < end;) {
@@ -363,8 +380,11 @@ static void push_words(const Features *f, Pending *pending, const Characters *ch
         if (row < 0) {
             row = f->unknown_row;
             pending->unknown++;
+            if (row == SPELT && classes[begin] == WORD) push_spelling(f, pending, chars, begin, i);
         }
-        if (row >= 0) found(pending, row);
+        if (row < 0) continue;
+        resolve(f, pending); /* rows stand in the order of their words */
+        found(pending, row);
     }
 }
 
@@ -437,7 +457,7 @@ static void featurize_text(const Features *f, int sums, const Text *text, Charac
     if (length > 0 && sums) {
         push_sums(f, pending, chars);
     } else if (length > 0) {
-        push_ngrams(f, pending, chars, 0, length, 0);
+        if (f->unknown_row != SPELT) push_ngrams(f, pending, chars, 0, length, 0);
         resolve(f, pending);
         if (f->has_words) push_words(f, pending, chars, 0, length);
     }
@@ -447,7 +467,8 @@ static void featurize_text(const Features *f, int sums, const Text *text, Charac
 /* The most rows that this number of characters and texts can have, and one more that resolve may overwrite.
  *
  * A text has m characters with its padding, at most two more than it is given. Without sums it has at most a row for
- * each order at each of them, and for each at most one word. With sums it is cut into C chunks of L >= 1 characters,
+ * each order at each of them, and for each at most one word; a word that is spelt has n-grams at each of its characters
+ * and at the one behind it, which belongs to no other such word. With sums it is cut into C chunks of L >= 1 characters,
  * between C + 1 spaces: m is the sum of all L, and C + 1. What crosses into a chunk is an edge's row, or a row at each
  * character after the space and at the next space: at most L + 1. The chunk is a row, or a row at each character from
  * space to space, L + 2, and at most L words. So 2 L + 3 rows a chunk, which is 2 (m - 1) + C <= 5/2 m in all, for a

@@ -31,7 +31,7 @@ class Featurizer:
         has_words: bool,
         words: WordArrays,
         longest_word: int,
-        unknown_row: int,  # -1: unknown words have none
+        unknown_row: int,  # -1: unknown words have none; -2: they have their n-grams, and nothing else has any
         chunks: WordArrays,
         longest_chunk: int,
         reach: int,

@@ -183,6 +183,10 @@ static PyObject *featurizer_new(PyTypeObject *type, PyObject *args, PyObject *kw
         PyErr_SetString(PyExc_ValueError, "bits or reach do not fit a key of 64 bits");
         goto failed;
     }
+    if (unknown_row < SPELT) {
+        PyErr_SetString(PyExc_ValueError, "the row of unknown words is none");
+        goto failed;
+    }
     f->bits = (int)bits;
     f->has_words = has_words;
     f->unknown_row = unknown_row;

@@ -9,41 +9,32 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gramvec import __version__
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
+from gramvec.server.dialects import cohere, ollama, openai, orchestrators, tei
+from gramvec.server.job_routes import classify, search
 from gramvec.server.model_route import ModelRoute, answer_error, answer_no_route
 from gramvec.server.openapi import complete
-from gramvec.server.routes import (
-    classify,
-    cohere,
-    compare,
-    embed,
-    ollama,
-    openai,
-    operations,
-    orchestrators,
-    pages,
-    rank,
-    search,
-    tei,
-)
+from gramvec.server.routes import compare, embed, operations, pages, rank
 from gramvec.server.settings import Settings, settings_from_environment
 from gramvec.server.state.background import run_in_background
 from gramvec.server.state.models import check_aliases, check_names, open_attached_files
-from gramvec.server.state.service import PROCESS, Service
+from gramvec.server.state.service import Service
 from gramvec.server.telemetry.tracing import check_tracing
 
-# Routes for texts and for operators, which a user's application may have below a prefix of its own.
+# Routes for texts and for operators, which a user's application may have below a prefix of its own. A request is
+# compared with them in this order, so those that are asked for most often come first.
 ROUTERS = (
-    *(embed.router, compare.router, openai.embeddings, openai.router, embed.root, operations.probes),
-    *(rank.rerank, rank.router, rank.v1, search.router, classify.router, operations.router),
+    *(embed.router, openai.embeddings, compare.router, rank.router, search.router, classify.router),
+    *(operations.probes, rank.v1, openai.router, operations.router),
     *(tei.router, cohere.router, ollama.router, openai.deployments, orchestrators.probes, orchestrators.invocations),
 )
+# What a router adds to the options of its routes by itself.
+OF_ROUTERS = {"dependency_overrides_provider", "strict_content_type"}
 # FastAPI has OpenTelemetry built in and on by default, with queries and the messages of exceptions in it.
 NO_TELEMETRY: Any = dict.fromkeys(("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False)
 # Seconds for the export of the last spans when the server stops; their receiver may be gone.
@@ -52,8 +43,8 @@ LAST_SPANS_SECONDS = 2.0
 ANY_PORT = ":*"
 CORS_METHODS = ("GET", "POST", "OPTIONS")
 CORS_RESPONSE_HEADERS = (
-    *("retry-after", "www-authenticate", "x-compute-characters", "x-dtype", "x-empty-inputs", "x-ignored-fields"),
-    "x-inference-time",
+    *("retry-after", "server-timing", "www-authenticate", "x-compute-characters", "x-compute-type", "x-dtype"),
+    *("x-empty-inputs", "x-ignored-fields", "x-inference-time"),
     *("x-model", "x-queue-time", "x-request-id", "x-shape", "x-total-time", "x-unknown-inputs"),
 )
 # Chromium keeps a preflight for at most two hours.
@@ -89,9 +80,17 @@ def router(settings: Settings | None = None, embedder: Embedder | Sequence[Embed
         BundleError, InputError: as `create_app`.
     """
     made = APIRouter(lifespan=_lifespan(*_service(settings, embedder)))
-    for router in ROUTERS:
-        made.include_router(router)
+    _add_routes(made, ROUTERS)
     return made
+
+
+def _add_routes(router: APIRouter, routers: Sequence[APIRouter]) -> None:
+    """Add the routes of these routers to one, each by itself: to find it in an inclusion would take twice as long."""
+    for added in routers:
+        for route in added.routes:
+            assert isinstance(route, ModelRoute)
+            options = {name: value for name, value in route.options.items() if name not in OF_ROUTERS}
+            router.add_api_route(route.path, route.endpoint, route_class_override=type(route), **options)
 
 
 def _service(settings: Settings | None, embedder: Embedder | Sequence[Embedder] | None) -> tuple[Service, bool]:
@@ -109,15 +108,12 @@ def _service(settings: Settings | None, embedder: Embedder | Sequence[Embedder] 
 class Application(FastAPI):
     """The application of this service, to which routers, dependencies, middlewares and handlers may be added.
 
-    A request for a model goes to its route at once, past five middlewares and the search for the route, which would
-    cost a third of a short request more; it goes the way of FastAPI where anything was added that it has to see.
-
     Args:
         service: shared by all handlers.
         loads: load the models of the settings at the start.
 
     Attributes:
-        lifespan_state: the state that the server gives with the lifespan (ASGI), and requests have.
+        first_handlers: the exception handlers that it had before a user has added any.
     """
 
     def __init__(self, service: Service, loads: bool = False) -> None:
@@ -132,10 +128,12 @@ class Application(FastAPI):
             telemetry=NO_TELEMETRY,
         )
         self._service = self.state.gramvec = service
-        for router in (*ROUTERS, pages.router):
-            self.include_router(router)
+        _add_routes(self.router, (*ROUTERS, pages.router))
+        self._operations = {route.unique_id for route in self.router.routes if isinstance(route, ModelRoute)}
         self.router.default = answer_no_route
+        self.router.lifespan = self._shorten_failures(self.router.lifespan)  # type: ignore[method-assign,assignment]
         self.add_exception_handler(GramvecError, answer_error)  # of a user's route; our routes have it anywhere
+        self.first_handlers = {**self.exception_handlers}
         if service.settings.cors_origins:
             self.add_middleware(
                 CORSMiddleware,
@@ -145,53 +143,17 @@ class Application(FastAPI):
                 allow_headers=["*"],
                 expose_headers=CORS_RESPONSE_HEADERS,
                 max_age=CORS_MAX_AGE_SECONDS,
+                # A page that is named may ask for a service in its network; every page may not (Fetch's "private
+                # network access").
+                allow_private_network="*" not in service.settings.cors_origins,
             )
-        routes = [
-            route for router in (*ROUTERS, pages.router) for route in router.routes if isinstance(route, ModelRoute)
-        ]
-        self._hot = {route.path: route for route in routes if route.body is not None and not route.param_convertors}
-        self._operations = {route.unique_id for route in routes}
-        self._own_routes = [*self.router.routes]
-        self._own_handlers = {**self.exception_handlers}
-        self._plain_stack: ASGIApp | None = None
-        self.lifespan_state: dict[str, Any] = {}
+        self._own_middlewares = len(self.user_middleware)
         self._completed: dict[str, Any] | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, or the lifespan of the application (ASGI)."""
-        if scope["type"] == "lifespan":
-            self.lifespan_state = scope.setdefault("state", {})
-            await super().__call__(scope, receive, self._shorten_failures(send))
-            return
-        if self.lifespan_state and "state" not in scope:
-            scope["state"] = {**self.lifespan_state}
-        if scope["type"] == "http" and scope["method"] == "POST":
-            route = self._hot.get(scope["path"])
-            if route is not None and self._is_unchanged(scope):
-                scope["app"] = self
-                await route.answer(self._service, scope, receive, send)
-                return
-        await super().__call__(scope, receive, send)
-
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the middlewares around the router; from then on none is added (Starlette)."""
+        """Return the middlewares around the router; one that gives requests an id of its own is heeded."""
         stack = super().build_middleware_stack()
-        # What patches the classes themselves has to see all requests.
-        patched = any(kind.__call__.__globals__["__name__"] != kind.__module__ for kind in (Starlette, FastAPI))
-        limited = getattr(self, "max_body_size", None) is not None
-        if not (self.user_middleware or patched or limited) and self.exception_handlers == self._own_handlers:
-            self._plain_stack = stack
-        return stack
-
-    def _is_unchanged(self, scope: Scope) -> bool:
-        """Return True unless a user has added anything that the request of a hot route would pass."""
-        stack, routes = self._plain_stack, self.router.routes
-        return (
-            stack is not None
-            and self.middleware_stack is stack
-            and not (self.dependency_overrides or self.root_path or scope.get("root_path"))
-            and (routes == self._own_routes or routes[: len(self._own_routes)] == self._own_routes)
-        )
+        return OneRequestId(stack) if len(self.user_middleware) > self._own_middlewares else stack
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document (FastAPI), with the headers and examples of our routes."""
@@ -201,16 +163,40 @@ class Application(FastAPI):
             self._completed = document
         return document
 
-    def _shorten_failures(self, send: Send) -> Send:
-        """Return `send` for a lifespan; that the models cannot be loaded is one sentence instead of a traceback."""
+    def _shorten_failures(self, lifespan: ASGIApp) -> ASGIApp:
+        """Return a lifespan of a router; that the models cannot be loaded is one sentence instead of a traceback."""
 
-        async def send_shortened(message: Message) -> None:
-            failure = self._service.failure
-            if message["type"] == "lifespan.startup.failed" and failure is not None:
-                message = {**message, "message": failure}
+        async def shortened(scope: Scope, receive: Receive, send: Send) -> None:
+            async def send_shortened(message: Message) -> None:
+                failure = self._service.failure
+                if message["type"] == "lifespan.startup.failed" and failure is not None:
+                    message = {**message, "message": failure}
+                await send(message)
+
+            await lifespan(scope, receive, send_shortened)
+
+        return shortened
+
+
+class OneRequestId:
+    """A middleware around all others, by which a response has one x-request-id: that of the outermost."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on (ASGI)."""
+
+        async def send_once(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message.get("headers", ())]
+                ids = [header for header in headers if header[0].lower() == b"x-request-id"]
+                if len(ids) > 1:
+                    others = [header for header in headers if header[0].lower() != b"x-request-id"]
+                    message = {**message, "headers": [*others, ids[-1]]}
             await send(message)
 
-        return send_shortened
+        await self._app(scope, receive, send_once)
 
 
 def _origins_of_any_port(origins: Sequence[str]) -> str | None:
@@ -229,7 +215,7 @@ def _lifespan(service: Service, loads: bool) -> Callable[[FastAPI], Any]:
         if getattr(app.state, "gramvec", service) is not service:
             raise GramvecError("this application has a gramvec router already; mount an application for another one")
         app.state.gramvec = service
-        service.begin(app.lifespan_state.get(PROCESS) if isinstance(app, Application) else None)
+        service.begin()
         loading: asyncio.Task[None] | None = None
         if service.given:
             service.attach(*service.given, attached=service.given_attached)

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 
 from gramvec.errors import BackendError, GramvecError, InputError, Overloaded
 
@@ -43,6 +42,7 @@ SENTENCES = {
     "list_type": "{path}: must be a list, got {given}",
     "too_short": "{path}: must hold two texts, got {actual_length}",
     "too_long": "{path}: must hold two texts, got {actual_length}",
+    "one_text": "{path}: must hold one text, got {actual_length}; pairs of texts have no labels here",
     "bool_type": "{path}: must be true or false, got {given}",
     "int_type": "{path}: must be a whole number, got {given}",
     "float_type": "{path}: must be a number, got {given}",
@@ -84,8 +84,18 @@ class OpenAIErrorBody(BaseModel):
     error: OpenAIErrorDetail
 
 
-class HttpError(HTTPException):
-    """A response other than 200, raised anywhere between the socket and the model."""
+class HttpError(Exception):
+    """A response other than 200, raised anywhere between the socket and the model.
+
+    It is no HTTPException, for which FastAPI has a handler that answers in another shape.
+
+    Attributes:
+        problems: what is wrong with a body, as pydantic describes it below "body"; empty for other errors.
+        given: that body.
+    """
+
+    problems: Sequence[Any] = ()
+    given: Any = None
 
     def __init__(
         self,
@@ -98,15 +108,12 @@ class HttpError(HTTPException):
         code: str | None = None,
     ) -> None:
         """Take `param`, the field at fault, and `code`, OpenAI's word for the case; both are sent below /v1 only."""
-        super().__init__(status, message)
+        super().__init__(message)
         self.headers: dict[str, str] = {**(headers or {})}
         self.status = status
         self.error_type: ErrorType = error_type
         self.param = param
         self.code = code
-
-    def __str__(self) -> str:
-        return self.detail
 
 
 def is_openai(path: str) -> bool:
@@ -233,6 +240,8 @@ def from_validation(
     kind = first["type"]
     if kind == "too_short" and first.get("ctx", {}).get("min_length") == 1:
         return HttpError(422, "empty", f"{path} is empty; give at least one", param=param)
+    if kind == "too_long" and first.get("ctx", {}).get("max_length") == 1:
+        kind = "one_text"
     sentence = _sentence(kind, path, first, known_fields)
     if kind == "missing" and isinstance(given, dict) and param in known_fields:
         unknown = [name for name in islice(given, 100) if name not in known_fields]

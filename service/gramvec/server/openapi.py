@@ -73,7 +73,7 @@ class ServedModels(BaseModel):
 Scores = Numbers | Matrix | list[list[BestScore]]
 
 INTEGER = {"type": "integer"}
-MILLISECONDS = {"type": "number"}
+MILLISECONDS = {"type": "integer"}
 TEXT = {"type": "string"}
 UNKNOWN_422 = "/HTTPValidationError"
 # Paths that are read without a key, beside /metrics.
@@ -94,9 +94,14 @@ HEADERS = {
     "x-request-id": {"description": "The request's own x-request-id, or a new one.", "schema": TEXT},
     "x-model": {"description": "Name, @, the first 12 digits of the model's digest.", "schema": TEXT},
     "x-compute-characters": {"description": "Characters that the model read.", "schema": INTEGER},
-    "x-total-time": {"description": "Milliseconds from the request's head to this header.", "schema": MILLISECONDS},
-    "x-queue-time": {"description": "Milliseconds in the queue.", "schema": MILLISECONDS},
-    "x-inference-time": {"description": "Milliseconds in the model.", "schema": MILLISECONDS},
+    "x-compute-type": {"description": "cpu or gpu.", "schema": TEXT},
+    "x-total-time": {
+        "description": "Whole milliseconds from the request's head to this header.",
+        "schema": MILLISECONDS,
+    },
+    "x-queue-time": {"description": "Whole milliseconds in the queue.", "schema": MILLISECONDS},
+    "x-inference-time": {"description": "Whole milliseconds in the model.", "schema": MILLISECONDS},
+    "server-timing": {"description": "The same three times, to a microsecond (W3C Server Timing).", "schema": TEXT},
     "x-ignored-fields": {"description": "Fields of the body that this route does not have.", "schema": TEXT},
 }
 STATUS_HEADERS = {
@@ -158,7 +163,7 @@ def complete(document: dict[str, Any], ours: Container[str], settings: Settings)
     """
     document["servers"] = [{"url": "."}]  # also behind a proxy that adds a prefix
     components = document.setdefault("components", {})
-    keyed = bool(settings.api_key)
+    keyed = settings.needs_key
     if keyed:
         components.setdefault("securitySchemes", {})["bearer"] = {"type": "http", "scheme": "bearer"}
         document["security"] = [{"bearer": []}]
@@ -190,7 +195,7 @@ def _complete(operation: dict[str, Any], path: str, name: str, schemas: Mapping[
             response.setdefault("content", {}).setdefault(JSON, {})["example"] = example
     media = operation.get("requestBody", {}).get("content", {}).get(JSON)
     if media is not None:
-        references = media["schema"].get("anyOf", [media["schema"]])
+        references = media["schema"].get("oneOf", [media["schema"]])
         shown = [
             example for each in references for example in schemas[each["$ref"].rpartition("/")[2]].get("examples", ())
         ]

@@ -8,7 +8,11 @@ and waits, refusal of what two readers could understand in two ways, and an end 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,13 +23,12 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from gramvec.server.batching.queue import HAS_GONE
 from gramvec.server.errors import ErrorType, HttpError
 from gramvec.server.request_ids import new_request_id
 from gramvec.server.responses import Headers, error_response
 
-# Longer than the 60 s that load balancers keep an idle connection: the side that reuses it must be first to close it.
-KEEP_ALIVE_SECONDS = 75
-# A body below this many bytes a second is too slow, once its timeout is over.
+# A body, or an answer that is taken, below this many bytes a second is too slow, once its timeout is over.
 MIN_RATE = 500
 # This much is read and dropped of a body whose request was answered before it had arrived; more closes the connection.
 MAX_DISCARDED_BYTES = 256 * 1024
@@ -36,12 +39,25 @@ SWEEP_SECONDS = 0.5
 PIECE_BYTES = 2 * 1024
 # Beside its content, for each chunk of a body: its size and two line ends.
 CHUNK_LINE_BYTES = 20
+# A chunk costs as much as a kilobyte, so the more there are, the larger they have to be.
+FREE_CHUNKS, MIN_CHUNK_BYTES = 256, 64
+# Escapes in the path of a target, which Python decodes one by one.
+MAX_ESCAPES = 1_000
+# A connection beyond the limit has this long to ask for a probe.
+PROBE_SECONDS = 1.0
+# A client that has closed its side may wait for its answer, as `nc -N` does, or have gone. Without an answer for this
+# long the second is supposed, and nothing more is computed for it.
+HALF_CLOSED_SECONDS = 5.0
 # Bytes of unfinished heads and of requests sent ahead that a connection holds without being counted.
 UNCOUNTED_BYTES = 4 * 1024
 # As many as 2**64 has; Python refuses to read thousands of them.
 MAX_LENGTH_DIGITS = 20
+# For a socket (struct linger): on, for no second.
+NO_LINGERING = struct.pack("ii", 1, 0)
 # Headers that may occur only once: a proxy in front may heed the other of two (RFC 9112, 3.2 and 6.3).
-SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization")
+SINGLE = (b"host", b"content-length", b"transfer-encoding", b"authorization", b"api-key", b"content-encoding")
+# What a full service still answers: one whose probes fail is started anew, which helps nobody.
+PROBES = frozenset({b"/health", b"/ready", b"/ping", b"/v2/health/live", b"/v2/health/ready"})
 
 
 class Limits(NamedTuple):
@@ -53,6 +69,8 @@ class Limits(NamedTuple):
         framing_bytes: of a body's chunk extensions and trailer together.
         unread_bytes: of unfinished heads and of requests sent ahead, of all connections.
         header_seconds, body_seconds, send_seconds: waits for a head, more of a body, and a client that reads.
+        keep_alive_seconds: until an idle connection is closed. Longer than the 60 s that most load balancers keep one:
+            the side that reuses it must be first to close it.
     """
 
     connections: int = 4096
@@ -63,6 +81,7 @@ class Limits(NamedTuple):
     header_seconds: float = 20.0
     body_seconds: float = 30.0
     send_seconds: float = 60.0
+    keep_alive_seconds: float = 75.0
 
 
 class Refusal(HttpError):
@@ -90,6 +109,12 @@ class Refusal(HttpError):
 def non_http_refusal() -> Refusal:
     """Return the refusal of bytes that are not HTTP/1.1."""
     return Refusal(400, "the request is not HTTP/1.1; send it again over another connection")
+
+
+def full_refusal() -> Refusal:
+    """Return the refusal of a connection beyond the limit."""
+    sentence = "the service has as many connections as it takes; try again later, or use one for many requests"
+    return Refusal(503, sentence, error_type="unhealthy", retry=1)
 
 
 def large_head_refusal(limit: int) -> Refusal:
@@ -155,12 +180,25 @@ class GuardedTransport:
 
     def __init__(self, connection: LimitedProtocol, transport: Any) -> None:
         self.raw = transport
-        self.write = transport.write
+        self.written = 0
         self.get_extra_info = transport.get_extra_info
         self.close = connection.close_own_side
         self.resume_reading = connection.read_on
         self._paused = False
         self.parted = False
+
+    def write(self, data: bytes) -> None:
+        """Write a part of an answer, and count it."""
+        self.written += len(data)
+        self.raw.write(data)
+
+    def reset(self) -> None:
+        """Close the connection, and have the system drop what it still holds for the client."""
+        connection = self.raw.get_extra_info("socket")
+        if connection is not None:
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGERING)
+        self.raw.abort()
 
     def is_closing(self) -> bool:
         """Return whether nothing more is answered."""
@@ -197,8 +235,13 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         # When the last bytes arrived, when the current phase (idle, head, body) began, and its bytes of a body.
         self._heard = self._since = self._unsent_since = self.loop.time()
+        self._answer_since: float | None = None  # since when some of an answer is unsent
         self._body_bytes = 0
         self._unsent = 0  # bytes of answers, at the last look
+        self._taken_before = 0  # bytes of answers that were taken by then
+        self._ended_at: float | None = None  # when the client has closed its side
+        self._is_extra = False  # beyond the limit on connections
+        self._chunks = self._trailer_lines = 0  # of a body
         self._in_head = self._in_body = self._is_offer = self._ignores_input = self._scheduled = False
         self._head_bytes = 0  # of an unfinished head, in whole pieces
         self._left = 0  # bytes of a body whose length is known
@@ -224,8 +267,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._ignores_input = True
             transport.abort()
         elif len(self.guard.members) > limit:
-            sentence = "the service has as many connections as it takes; try again later, or use one for many requests"
-            self._refuse(Refusal(503, sentence, error_type="unhealthy", retry=1))
+            self._is_extra = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything, and wake those who wait for the client."""
@@ -236,6 +278,16 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.parted = True
         self._disconnect()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Answer what has arrived whole, though the client sends no more; a torn request is forgotten."""
+        if self._in_body and self.pipeline and self.pipeline[0][0] is self.cycle:
+            self.pipeline.popleft()
+        elif self._in_body and self._running is self.cycle:
+            self._disconnect()
+        self._ended_at = self.loop.time() if self._ended_at is None else self._ended_at
+        # TLS has no half of a connection.
+        return self.scheme == "http" and bool(self.in_flight or self.pipeline or self._ahead)
 
     def _disconnect(self) -> None:
         running = self._running
@@ -263,15 +315,15 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def sweep(self, now: float) -> None:
         """Close the connection if a wait for its client is over."""
-        limits, unsent = self.guard.limits, self.unsent
-        if unsent != self._unsent:
-            self._unsent, self._unsent_since = unsent, now
-        if unsent and now - self._unsent_since > limits.send_seconds:
-            self.transport.raw.abort()
+        limits = self.guard.limits
+        if self._is_read_too_slowly(now) or self._seems_gone(now):
+            self.transport.reset()
         elif self._ignores_input or self.transport.is_closing():
             pass
         elif self._ahead or self.flow.read_paused or (self.in_flight and not self._in_body):
             self._since = self._heard = now  # the server caused the delay
+        elif self._is_extra and now - self._since > PROBE_SECONDS:
+            self._refuse(full_refusal())
         elif self._in_body:
             limit = limits.body_seconds
             if now - self._heard > limit or now - self._since > limit + self._body_bytes / MIN_RATE:
@@ -280,8 +332,27 @@ class LimitedProtocol(HttpToolsProtocol):
             limit = limits.header_seconds
             if now - self._since > limit:
                 self._refuse(Refusal(408, f"the headers did not arrive within {limit:g} s; send the request again"))
-        elif now - self._since > KEEP_ALIVE_SECONDS:
+        elif now - self._since > limits.keep_alive_seconds:
             self.close_own_side(may_send=True)
+
+    def _is_read_too_slowly(self, now: float) -> bool:
+        """Return True for a client that takes nothing of its answers for too long, or too little of them."""
+        limit, unsent, written = self.guard.limits.send_seconds, self.unsent, self.transport.written
+        if unsent != self._unsent:
+            self._unsent, self._unsent_since = unsent, now
+        if not unsent:
+            self._answer_since = None
+            return False
+        if self._answer_since is None:  # what the system has taken until now, no client has
+            self._answer_since, self._taken_before = now, written - unsent
+        taken = written - unsent - self._taken_before
+        return now - self._unsent_since > limit or now - self._answer_since > limit + taken / MIN_RATE
+
+    def _seems_gone(self, now: float) -> bool:
+        """Return True for a client that has closed its side, and has waited for an answer for long."""
+        if self._ended_at is None or now - self._ended_at <= HALF_CLOSED_SECONDS:
+            return False
+        return self.in_flight and self._running is not None and not self._running.response_started
 
     # Reading
 
@@ -379,8 +450,20 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head, self._head_bytes, self._since = True, 0, self._heard
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a line of a head, or drop one of a trailer. Raises Refusal for one too many."""
+        max_lines = self.guard.limits.header_lines
+        if self._in_body:
+            self._trailer_lines += 1
+            if self._trailer_lines > max_lines:
+                raise Refusal(431, f"the body's trailer has more than {max_lines} lines; leave it out")
+            return
+        if len(self.headers) == max_lines:
+            raise Refusal(431, f"the request has more than {max_lines} header lines; send fewer")
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        """Check the head, and have the application answer. Raises Refused."""
+        """Check the head, and have the application answer. Raises Refusal."""
         self._in_head = False
         parser, headers = self.parser, self.headers
         version = parser.get_http_version()
@@ -395,20 +478,31 @@ class LimitedProtocol(HttpToolsProtocol):
             self._checked = version, headers
         if self._size + len(self.url) > self.guard.limits.header_bytes:
             raise large_head_refusal(self.guard.limits.header_bytes)
-        if self.url[:1] != b"/" and httptools.parse_url(self.url).path is None:
-            self.url = b"/"  # "http://host" has none
+        self._check_target()
         before = self.cycle
         super().on_headers_complete()
-        self.headers = []  # a trailer's go nowhere
+        self.scope["extensions"] = {HAS_GONE: {"ask": partial(getattr, self.cycle, "disconnected")}}
         self._in_body, self._left = True, self._length
-        self._body_bytes = self._framing_bytes = self._discarded = 0
+        self._body_bytes = self._framing_bytes = self._discarded = self._chunks = self._trailer_lines = 0
+        if self._is_extra:
+            self.cycle.keep_alive = False
         if self.guard.draining and self.cycle.keep_alive:
             if before is not None and before is self._last and not before.response_started:
                 before.keep_alive = True
             self._last, self.cycle.keep_alive = self.cycle, False
 
+    def _check_target(self) -> None:
+        """Raise Refusal for a path that costs too much, or is none of a probe where only these are answered."""
+        path = self.url.partition(b"?")[0]
+        if path.count(b"%") > MAX_ESCAPES:
+            raise Refusal(414, f"the path has more than {MAX_ESCAPES} escaped characters; shorten it")
+        if self._is_extra and path not in PROBES:
+            raise full_refusal()
+        if path[:1] != b"/" and httptools.parse_url(self.url).path is None:
+            self.url = b"/"  # "http://host" has none
+
     def _check(self, version: str, headers: Headers) -> int:
-        """Return the length of the body that the headers give, 0 for chunks. Raises Refused."""
+        """Return the length of the body that the headers give, 0 for chunks. Raises Refusal."""
         known = self._index_headers(headers)
         if version == "1.0":
             self.expect_100_continue = False
@@ -427,10 +521,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return int(length)
 
     def _index_headers(self, headers: Headers) -> dict[bytes, bytes]:
-        """Return the headers by name. Raises Refused for too many or too long ones, and for two that may come once."""
-        limits = self.guard.limits
-        if len(headers) > limits.header_lines:
-            raise Refusal(431, f"the request has more than {limits.header_lines} header lines; send fewer")
+        """Return the headers by name. Raises Refusal for two that may come once."""
         self._size = sum(len(name) + len(value) + len(": \r\n") for name, value in headers)
         known = dict(headers)
         if len(known) < len(headers):
@@ -441,8 +532,12 @@ class LimitedProtocol(HttpToolsProtocol):
         return known
 
     def on_chunk_header(self) -> None:
-        """Count the line of a chunk."""
+        """Count the line of a chunk. Raises Refusal for many of few bytes."""
         self._content += CHUNK_LINE_BYTES
+        self._chunks += 1
+        if self._body_bytes < MIN_CHUNK_BYTES * (self._chunks - FREE_CHUNKS):
+            sentence = f"the body comes in chunks of less than {MIN_CHUNK_BYTES} bytes, more than {FREE_CHUNKS} of them"
+            raise Refusal(431, f"{sentence}; send larger ones, or the body's length")
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, or drop it where the answer was given."""
@@ -479,6 +574,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._since = self._heard = self.loop.time()
+        if self._ended_at is not None:
+            self._ended_at = self._since
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self._refusal is not None:
@@ -486,6 +583,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if not self.pipeline:
             self.flow.resume_reading()
+            if self._ended_at is not None and not (self._ahead or self.in_flight):
+                self.close_own_side()
 
     def shutdown(self) -> None:
         """Close the connection, at once or with the answer that is in flight."""

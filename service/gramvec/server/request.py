@@ -1,26 +1,26 @@
-"""HTTP request for handlers: its body, its place in the model's queue, and its response."""
+"""HTTP request for handlers: its body, what is noted of it, and its response."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import orjson
 from pydantic import ValidationError
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as BaseRequest
 from starlette.types import Message, Receive, Scope, Send
 
-from gramvec.embed.vectors import RawEmbeddings
-from gramvec.errors import GramvecError, InputError
+from gramvec.errors import GramvecError
 from gramvec.server.batching.batcher import Timings
-from gramvec.server.batching.work_queue import Job
+from gramvec.server.batching.queue import HAS_GONE
 from gramvec.server.compressed import unpack
 from gramvec.server.errors import (
     HttpError,
@@ -30,27 +30,34 @@ from gramvec.server.errors import (
     reason_of,
     too_large_error,
 )
-from gramvec.server.next_message import NextMessage
 from gramvec.server.request_ids import new_request_id
-from gramvec.server.responses import Headers, Response, error_response, list_paths
+from gramvec.server.responses import Headers, Response, error_response
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
-from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry.metrics import CLIENT_GONE, UNKNOWN_ROUTE
 
 log = logging.getLogger("gramvec.server")
 
-T = TypeVar("T")
 SomeBody = TypeVar("SomeBody", bound=Body)
 
 CLOSE = (b"connection", b"close")
 NO_TIMINGS = Timings()
+NOTHING: dict[str, Any] = {}
 
+# Parameters of a query, or cookies, that are parsed where a dependency of a user's may want them.
+MAX_PARAMETERS = 256
 # Ignored fields that a header names.
 MAX_IGNORED = 20
 _is_plain = re.compile(r"[A-Za-z0-9_.-]{1,64}").fullmatch
 _is_sane = re.compile(rb"[\x21-\x7e]{1,128}").fullmatch
+
+
+def _check_parameters(number: int) -> None:
+    if number > MAX_PARAMETERS:
+        raise HttpError(
+            400, "validation", f"the query or the cookies have more than {MAX_PARAMETERS} parts; send fewer"
+        )
 
 
 class Document(NamedTuple):
@@ -69,6 +76,7 @@ class Request(BaseRequest):
         template: the path of the route in metrics and logs, with its parameters' names.
         reason: why the request was refused, in a word; None if it was not.
         error: an unexpected exception.
+        theirs: an exception that a handler of the application's user answers.
         send_error: an exception of the sender of the response: a middleware, or the server.
         status: of the response; `CLIENT_GONE` until there is one.
         started, complete: of the response.
@@ -85,7 +93,12 @@ class Request(BaseRequest):
         self.service = service
         self.sent: Mapping[bytes, bytes] = dict(scope["headers"])
         self._receive_any = receive
-        self._next_message = NextMessage(receive)
+        # Our connections say whether their client has gone; for other servers a task waits for the message of it.
+        self._tells_of_client: Callable[[], bool] | None = (
+            scope.get("extensions", NOTHING).get(HAS_GONE, NOTHING).get("ask")
+        )
+        self._watching: asyncio.Task[None] | None = None
+        self._gone = False
         self._send_bare = send
         self._limit = service.settings.max_body_bytes
         self._received = self._reserved = 0
@@ -96,6 +109,7 @@ class Request(BaseRequest):
         self.template = template or UNKNOWN_ROUTE
         self.reason: str | None = None
         self.error: Exception | None = None
+        self.theirs: Exception | None = None
         self.send_error: Exception | None = None
         self.status = CLIENT_GONE
         self.timings = NO_TIMINGS
@@ -104,6 +118,23 @@ class Request(BaseRequest):
         self.answered = self.seconds = self.encode_seconds = 0.0
         given = self.sent.get(b"x-request-id")
         self.request_id = given if given is not None and _is_sane(given) else new_request_id()
+
+    @property
+    def own_path(self) -> str:
+        """The path below that at which the application is mounted."""
+        return str(self.scope["path"]).removeprefix(self.scope.get("root_path", "").rstrip("/"))
+
+    @property
+    def query_params(self) -> QueryParams:
+        """Parameters of the query, which no route of ours has. Raises HttpError 400 for more than a few hundred."""
+        _check_parameters(self.scope["query_string"].count(b"&"))
+        return super().query_params
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        """Cookies, which no route of ours reads. Raises HttpError 400 for more than a few hundred."""
+        _check_parameters(sum(value.count(b";") for name, value in self.scope["headers"] if name == b"cookie"))
+        return super().cookies
 
     @property
     def age(self) -> float:
@@ -133,7 +164,8 @@ class Request(BaseRequest):
 
     def release(self) -> None:
         """Give back all reserved bytes, and ask for no further message."""
-        self._next_message.close()
+        if self._watching is not None:
+            self._watching.cancel()
         if self._reserved:
             self.service.memory.release(self._reserved)
             self._reserved = 0
@@ -168,8 +200,10 @@ class Request(BaseRequest):
         self._whole = self._body = body if len(parts) == 1 else b"".join(parts)
         return self._whole
 
-    async def document(self, max_values: int | None = None) -> Document:
+    async def document(self, max_values: int | None = None, *, any_type: bool = False) -> Document:
         """Return the body as a JSON value, cut where it holds more than `max_values` values.
+
+        With `any_type` it is read whatever its content type says.
 
         Parsing 256 texts takes 10 us, 8 MiB take 15 ms. orjson holds the GIL, so a thread would not spare the loop.
 
@@ -177,7 +211,7 @@ class Request(BaseRequest):
             HttpError: 415 for another content type, 400 for what is not JSON, 413 for too many bytes.
         """
         headers = self.sent
-        if headers.get(b"content-type") != b"application/json":
+        if headers.get(b"content-type") != b"application/json" and not any_type:
             check_content_type(headers)
         raw = await self.body()
         if b"content-encoding" in headers:
@@ -212,6 +246,10 @@ class Request(BaseRequest):
                 error, list(schema.model_fields), given=document.value, whole=document.cut_at is None
             )
             if refusal is not None:
+                refusal.given = document.value
+                refusal.problems = [
+                    {**problem, "loc": ("body", *problem["loc"])} for problem in error.errors(include_url=False)
+                ]
                 raise refusal from None
         else:
             if document.cut_at is None:
@@ -229,137 +267,23 @@ class Request(BaseRequest):
             self.notes.append((b"x-ignored-fields", ", ".join(names).encode()))
             log.debug("%s: ignored the fields %s", self.template, ", ".join(names))
 
-    def check_characters(self, texts: Sequence[str], limit: int) -> int:
-        """Return the number of characters of the texts. Raises HttpError 413 for more than `limit`."""
-        characters = sum(map(len, texts))
-        if characters > limit:
-            raise too_large_error(
-                f"{characters} characters are more than the limit of {limit} in one request; send fewer texts"
-            )
-        return characters
+    # The client
 
-    def check_count(self, texts: int) -> None:
-        """Raise HttpError 413 for more texts than one request may have."""
-        limit = self.service.settings.max_texts
-        if texts > limit:
-            raise too_large_error(f"{texts} texts are more than the limit of {limit} in one request")
+    def watch(self) -> None:
+        """Notice from now on that the client has gone, where the server does not say it by itself."""
+        if self._tells_of_client is None and self._watching is None and self._body_complete:
+            self._watching = asyncio.create_task(self._wait_for_leave())
 
-    # The model
-
-    def model(self, name: str | None, *, nominal: bool = False) -> LoadedModel:
-        """Return the model of this name or alias, None for the default. Raises HttpError 404.
-
-        Args:
-            name: as the client sent it.
-            nominal: take the only model under any name, as Text Embeddings Inference does. The setting `any_model`
-                does so on all routes, and with several models takes the default one.
-        """
-        service = self.service
-        default = service.served
-        if default is not None:
-            if name is None:
-                return default
-            takes_any = service.settings.any_model == "on" or (nominal and len(service.models) == 1)
-            if takes_any and name not in service.models and name not in service.aliases:
-                return default
-        return service.admit(name)
-
-    def dimensions(self, served: LoadedModel, given: int | None) -> int | None:
-        """Return the number of components of this request: its own, else the setting's, None for all."""
-        if given is not None or self.service.settings.dimensions is None:
-            return given
-        return min(self.service.settings.dimensions, served.embedder.dimension)
-
-    def prepare(
-        self,
-        served: LoadedModel,
-        texts: list[str],
-        path: Callable[[int], str],
-        *,
-        truncate: bool | None = None,
-        direction: str | None = None,
-    ) -> list[str]:
-        """Return checked texts, cut to the limit on their length if asked. A schema has found them to be strings.
-
-        Raises:
-            InputError: a text is too long or has a lone surrogate; the message names it by its `path` in the body.
-        """
-        embedder = served.embedder
-        if max(map(len, texts)) <= embedder.max_characters and all(map(str.isascii, texts)):
-            return texts
-        try:
-            return embedder.prepare(
-                texts,
-                truncate=served.truncate if truncate is None else truncate,
-                truncation_direction="left" if direction == "left" else "right",
-            )
-        except InputError as error:
-            if error.index is None:
-                raise
-            # The library counts texts; a client knows them by their place in the body.
-            sentence = str(error).removeprefix(f"text {error.index} ")
-            raise InputError(f"{path(error.index)} {sentence}", field=path(error.index), index=error.index) from error
-
-    async def embed(
-        self, served: LoadedModel, texts: Sequence[str], path: Callable[[int], str] | None = None
-    ) -> RawEmbeddings:
-        """Return the embeddings of prepared texts, and note what they cost.
-
-        Args:
-            served: the model.
-            texts: prepared by it.
-            path: the places of the texts in the body. With it, texts of which the model knows nothing are named in the
-                header x-empty-inputs, refused, or given a vector, by the setting `empty_texts`.
-
-        Raises:
-            InputError: texts of which nothing is known are refused.
-            Overloaded, BackendError: see `Batcher.submit`.
-            ClientGone: the client has left before its texts were taken.
-        """
-        found = await served.batcher.submit(texts, self.has_gone)
-        self.timings = found.timings
-        self.label = served.label
-        self.answered = time.perf_counter()
-        embeddings = found.embeddings
-        if path is None or embeddings.feature_counts.all():
-            return embeddings
-        return self._treat_empty(embeddings, path)
-
-    def _treat_empty(self, embeddings: RawEmbeddings, path: Callable[[int], str]) -> RawEmbeddings:
-        """Treat texts without known features by the setting `empty_texts`."""
-        empty = np.flatnonzero(embeddings.feature_counts == 0)
-        places = list_paths([path(index) for index in empty.tolist()])
-        kind = self.service.settings.empty_texts
-        if kind == "refuse":
-            first = int(empty[0])
-            raise InputError(
-                f"the model knows nothing of {places.decode()}; leave these texts out", field=path(first), index=first
-            )
-        self.notes.append((b"x-empty-inputs", places))
-        if kind == "zero":
-            return embeddings
-        vectors = embeddings.vectors.copy()
-        vectors[empty] = np.float32(1 / np.sqrt(vectors.shape[1]))
-        return RawEmbeddings.of(vectors, embeddings.feature_counts, embeddings.unknown, embeddings.featurize_seconds)
-
-    def admit(self, kind: str, cost: int) -> AbstractContextManager[Job]:
-        """Admit work of this kind and cost. Raises Overloaded, see `WorkQueue`."""
-        return self.service.work_queue(kind).admit(cost, self.has_gone)
-
-    def count_job(self, job: Job, served: LoadedModel, texts: Sequence[str] = ()) -> None:
-        """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""
-        if texts:
-            self.timings = Timings(len(texts), sum(map(len, texts)))
-            self.label = served.label
-            self.answered = time.perf_counter()
-        before = self.timings
-        self.timings = before._replace(
-            queue_ms=before.queue_ms + job.waited_ms, inference_ms=before.inference_ms + job.worked_ms
-        )
+    async def _wait_for_leave(self) -> None:
+        with suppress(Exception):  # of a server that has no more to say
+            while (await self._receive_any())["type"] != "http.disconnect":
+                pass
+            self._gone = True
 
     def has_gone(self) -> bool:
-        """Return True if the client is known to have gone, which can be so once the body has come."""
-        return self._body_complete and self._next_message.is_disconnect()
+        """Return True if the client is known to have gone."""
+        tells = self._tells_of_client
+        return self._gone if tells is None else tells()
 
     # The response
 
@@ -368,7 +292,7 @@ class Request(BaseRequest):
         self.reason = reason_of(error, stopping=self.service.stopping)
         self.timings, self.label, self.answered, self.notes = NO_TIMINGS, b"", 0.0, []
         # Below a user's prefix the route knows whose shape it has.
-        return error_response(error, self.template if self.template.startswith("/") else self.scope["path"])
+        return error_response(error, self.template if self.template.startswith("/") else self.own_path)
 
     async def respond(self, response: Response) -> None:
         """Send the response with the headers that every response has."""
@@ -394,12 +318,16 @@ class Request(BaseRequest):
         """Return the headers that every response has."""
         self._note_time()
         timings = self.timings
+        total, queue, inference = self.seconds * 1e3, timings.queue_ms, timings.inference_ms
         headers = [
             (b"x-request-id", self.request_id),
+            (b"x-compute-type", self.service.compute_type),
             (b"x-compute-characters", b"%d" % timings.characters),
-            (b"x-total-time", b"%.3f" % (self.seconds * 1e3)),
-            (b"x-queue-time", b"%.3f" % timings.queue_ms),
-            (b"x-inference-time", b"%.3f" % timings.inference_ms),
+            # Whole milliseconds, as Text Embeddings Inference has them and its clients read them.
+            (b"x-total-time", b"%d" % total),
+            (b"x-queue-time", b"%d" % queue),
+            (b"x-inference-time", b"%d" % inference),
+            (b"server-timing", b"total;dur=%.3f, queue;dur=%.3f, inference;dur=%.3f" % (total, queue, inference)),
         ]
         if label := self.label or self.service.default_label:
             headers.append((b"x-model", label))

@@ -19,6 +19,8 @@ from gramvec.server.errors import HttpError
 _STRUCTURE = b'",[]{}'
 _OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
 _CLOSING = {ord("["): b"]", ord("{"): b"}"}
+# orjson reads no more containers in one another.
+MAX_DEPTH = 1024
 # Bytes that are scanned between two checks of the count.
 _STEP = 64 * 1024
 # A string as a whole, or a byte that begins, separates or ends values. Quantifiers are possessive, so that no byte is
@@ -56,7 +58,8 @@ def _may_hold_more(raw: bytes, max_values: int) -> bool:
 def first_values(raw: bytes, max_values: int) -> bytes:
     """Return the beginning of a JSON text with about twice `max_values` values, closed so that it is JSON itself.
 
-    A text of at most `max_values` values is returned unchanged. Text that is not JSON stays text that is not JSON.
+    A text of at most `max_values` values is returned unchanged. Text that is not JSON stays text that is not JSON, and
+    what is deeper than orjson reads becomes such.
     """
     open_ones: list[bytes] = []
     # Each value but the first begins after a bracket or a comma; an empty list or object has a bracket of its own. So
@@ -70,6 +73,8 @@ def first_values(raw: bytes, max_values: int) -> bytes:
         elif character in b"]}" and open_ones:
             open_ones.pop()
         begun += character in b"[{,"
+        if len(open_ones) > MAX_DEPTH:
+            return raw[:end]
         # No JSON has this many strings and closing brackets for its values.
         if begun >= 2 * max_values or number > 8 * max_values:
             return raw[: start if character == ord(",") else end] + b"".join(reversed(open_ones))
@@ -177,6 +182,12 @@ OneOrManyTexts = Annotated[
 ]
 
 
+OneOrManyOrNoTexts = Annotated[
+    Annotated[str, Tag("@one")] | Annotated[Annotated[list[str], Field(fail_fast=True)], Tag("@many")],
+    Discriminator(_one_or_many),
+]
+
+
 class OneOrManyBody(Body):
     """Body with one text or a list of texts in the field that `holds` names."""
 
@@ -195,6 +206,17 @@ class OneOrManyBody(Body):
 Truncate = Annotated[
     bool | None,
     Field(description="Cut a text at the length limit instead of refusing it; null for the service's setting."),
+]
+
+
+def _empty_as_null(value: Any) -> Any:
+    return None if value == "" else value
+
+
+NoPrompt = Annotated[
+    None,
+    BeforeValidator(_empty_as_null),
+    Field(description="The models have no prompts; only null and an empty name are accepted."),
 ]
 
 
@@ -217,7 +239,7 @@ class EmbedRequest(OneOrManyBody, LenientBody):
         None,
         description="Only the semantic or only the lexical columns, where the service has both; null for all.",
     )
-    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    prompt_name: NoPrompt = None
     model: RequestedModel = None
 
 
@@ -240,6 +262,29 @@ TextsOrObjects = Annotated[
 OneOrManyItems = Annotated[
     Annotated[str, Tag("@one")] | Annotated[TextsOrObjects, Tag("@many")],
     Discriminator(_one_or_many),
+]
+
+
+def _upper(value: Any) -> Any:
+    return value.upper() if isinstance(value, str) else value
+
+
+def _only_one(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _word_or_flag(value: Any) -> str:
+    return "@word" if isinstance(value, str) else "@flag"
+
+
+TruncateInWords = Annotated[
+    Annotated[bool | None, Tag("@flag")]
+    | Annotated[Literal["NONE", "START", "END"], BeforeValidator(_upper), Tag("@word")],
+    Discriminator(_word_or_flag),
+    Field(
+        description="Cut a text at the length limit instead of refusing it; null for the service's setting. In NVIDIA's"
+        " and Cohere's words NONE, or the end that is cut."
+    ),
 ]
 
 
@@ -270,12 +315,14 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
     output_dtype: Literal["float", "int8", "uint8", "binary", "ubinary"] | None = Field(
         "float", description="Voyage's name of the components' type, see precision of /embed."
     )
-    embedding_type: Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None = Field(
-        None, description="Jina's name of the components' type, or base64 for its form."
-    )
+    embedding_type: Annotated[
+        Literal["float", "base64", "int8", "uint8", "binary", "ubinary"] | None,
+        BeforeValidator(_only_one),
+        Field(description="Jina's name of the components' type, or base64 for its form; also in a list of one."),
+    ] = None
     normalized: bool | None = Field(True, description="Scale each vector to length 1, in Jina's words.")
     truncation: Truncate = Field(None, description="Voyage's name of truncate.")
-    truncate: Truncate = None
+    truncate: TruncateInWords = None
     user: str | None = Field(None, description="Accepted and ignored.")
 
     def texts(self) -> list[str]:
@@ -308,7 +355,13 @@ class EmbeddingsRequest(OneOrManyBody, LenientBody):
     @property
     def cut(self) -> bool | None:
         """True to cut a long text, False to refuse it, None for the service's setting."""
-        return self.truncate if self.truncate is not None else self.truncation
+        given = self.truncate if self.truncate is not None else self.truncation
+        return given != "NONE" if isinstance(given, str) else given
+
+    @property
+    def direction(self) -> Literal["left", "right"]:
+        """The end at which a long text is cut."""
+        return "left" if self.truncate == "START" else "right"
 
 
 class SourceAndSentences(LenientBody):
@@ -382,7 +435,7 @@ class SimilarityParameters(LenientBody):
 
     truncate: Truncate = None
     truncation_direction: Direction = "right"
-    prompt_name: None = Field(None, description="The models have no prompts; only null is accepted.")
+    prompt_name: NoPrompt = None
 
 
 class SimilarityRequest(LenientBody):
@@ -404,3 +457,14 @@ class SimilarityRequest(LenientBody):
         None, description="With left and right: only the best matches of each left text, this many, with their indices."
     )
     model: RequestedModel = None
+
+
+def _embeds_or_compares(value: Any) -> str:
+    compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
+    return "@similarity" if compares else "@embed"
+
+
+EmbedOrSimilarity = Annotated[
+    Annotated[EmbedRequest, Tag("@embed")] | Annotated[SimilarityRequest, Tag("@similarity")],
+    Discriminator(_embeds_or_compares),
+]

@@ -193,7 +193,9 @@ class Settings(BaseModel):
         description="Key for 'Authorization: Bearer KEY'; may be repeated (in the variable: with spaces between).",
     )
     api_key_file: Path | None = Field(
-        None, description="File with more such keys, one a line; keeps them out of the process list."
+        None,
+        description="File with more such keys, one a line; keeps them out of the process list, and is read again at a"
+        " reload.",
     )
     cors_origins: Annotated[tuple[str, ...], _passes(check_origins)] = Field(
         (),
@@ -250,13 +252,25 @@ class Settings(BaseModel):
         description="Longest pause in a request's body, and the time after which it has to come at 500 bytes a second.",
     )
     send_timeout_seconds: float = Field(
-        60.0, gt=0, le=3600, description="Longest time in which a client takes nothing of its answer."
+        60.0,
+        gt=0,
+        le=3600,
+        description="Longest time in which a client takes nothing of its answer; afterwards it has to take"
+        " 500 bytes a second.",
+    )
+    keep_alive_seconds: float = Field(
+        75.0,
+        gt=0,
+        le=86_400,
+        description="Seconds after which an idle connection is closed; longer than a load balancer keeps it.",
     )
     worker_timeout_seconds: float = Field(
         30.0, ge=2, le=3600, description="Longest time in which one of several workers does not answer its parent."
     )
     max_connections: int = Field(
-        4096, ge=1, description="Most connections at once to one process; one more is answered 503 and closed."
+        4096,
+        ge=1,
+        description="Most connections at once to one process; one more is answered 503 and closed, but for a probe.",
     )
     max_header_lines: int = Field(
         100, ge=10, description="Most header lines of a request; one with more is answered 431."
@@ -301,24 +315,32 @@ class Settings(BaseModel):
     @classmethod
     def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         for key in keys:
-            text = key.get_secret_value()
-            if not text or not text.isascii() or not text.isprintable() or " " in text:
+            if not is_usable_key(key.get_secret_value()):
                 raise ValueError("must be printable ASCII without spaces, and not empty")
         return keys
 
-    @model_validator(mode="before")
-    @classmethod
-    def _keys_of_the_file(cls, values: Any) -> Any:
-        path = values.get("api_key_file") if isinstance(values, dict) else None
-        if not isinstance(path, str | Path):
-            return values
-        given = values.get("api_key", ())
-        if not isinstance(given, list | tuple):
-            return values
+    @model_validator(mode="after")
+    def _key_file_is_usable(self) -> Settings:
         try:
-            return {**values, "api_key": (*given, *read_keys(Path(path)))}
+            self.read_keys()
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether requests need a key."""
+        return bool(self.api_key or self.api_key_file is not None)
+
+    def read_keys(self) -> list[str]:
+        """Return all keys, those of the file as it is now. Raises InputError for a file that cannot be used."""
+        keys = [key.get_secret_value() for key in self.api_key]
+        if self.api_key_file is None:
+            return keys
+        try:
+            return [*keys, *read_keys(self.api_key_file)]
         except ValueError as error:
-            raise ValueError(f"api_key_file: {error}") from None
+            raise InputError(f"api_key_file: {error}") from None
 
     @model_validator(mode="after")
     def _queue_takes_a_request(self) -> Settings:
@@ -365,7 +387,14 @@ def read_keys(path: Path) -> list[str]:
     keys = [line for line in stripped if line and not line.startswith("#")]
     if not keys:
         raise ValueError(f"{path}: holds no key; write one a line")
+    if not all(map(is_usable_key, keys)):
+        raise ValueError(f"{path}: a key must be printable ASCII without spaces")
     return keys
+
+
+def is_usable_key(text: str) -> bool:
+    """Return True for what an Authorization header can hold."""
+    return bool(text) and text.isascii() and text.isprintable() and " " not in text
 
 
 def settings_from(values: dict[str, Any]) -> Settings:

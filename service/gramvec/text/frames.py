@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from gramvec.errors import InputError, quote
-from gramvec.text.inputs import iterate_texts, list_texts, not_a_text
+from gramvec.text.inputs import iterate_texts, list_texts, not_a_text, refuse_lazy
 
 # Rows of a frame that are Python objects at a time.
 BLOCK_ROWS = 4096
@@ -45,6 +46,7 @@ def column_of(table: Any, name: str) -> list[Any]:
 
     Raises InputError if the table has no such column.
     """
+    refuse_lazy(table)
     try:
         column = table[name]
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -59,6 +61,9 @@ def _no_column(table: Any, name: str) -> InputError:
         there = f"it has {quote(', '.join(map(str, names_of(table))))}"
     except InputError:
         there = "columns are read as table[name]"
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and all(part in table for part in parts):
+        there += f"; give names as a list, {parts!r}"
     return InputError(f"a table has no column {name!r}; {there}", field="on")
 
 
@@ -81,12 +86,21 @@ def text_of_cell(value: Any, name: str) -> str:
 
 def names_of(table: Any) -> Iterable[Any]:
     """Return the names of the columns of a dict or a frame. Raises InputError for what has none."""
+    refuse_lazy(table)
     for name in ("column_names", "columns"):  # pyarrow's; pandas' and polars'
         if not isinstance(table, Mapping) and hasattr(table, name):
             return getattr(table, name)  # type: ignore[no-any-return]
     if isinstance(table, Mapping):
         return table
     raise InputError("rows: this table has no names of columns; give a list of texts, dicts, or a frame", field="rows")
+
+
+def refuse_file(table: object, job: str) -> None:
+    """Raise InputError for a text or a path where a table is meant, and name the job of `gramvec.jobs` for files."""
+    if isinstance(table, str | bytes | PathLike):
+        what = "a path" if isinstance(table, PathLike) else f"a {type(table).__name__}"
+        raise InputError(f"got {what} in the place of a table; read the file first, or give its name to {job}",
+                         field="on")  # fmt: skip
 
 
 def table_of(rows: Any) -> dict[str, list[str]] | list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from numbers import Integral
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,8 @@ from gramvec.text.characters import compose
 
 # How arrays and columns of other libraries become lists: pyarrow's, then numpy's and pandas', then polars'.
 TO_LIST = ("to_pylist", "tolist", "to_list")
+# What only a frame has that is not computed yet, and the method that computes it: polars' LazyFrame, and dask.
+LAZY = {"collect_async": "collect", "npartitions": "compute"}
 ONE_TEXT = "texts: must be an iterable of str, got one text; wrap it in a list"
 
 
@@ -61,8 +65,24 @@ def _check(texts: object) -> None:
     shape = getattr(texts, "shape", None)
     if shape is not None and len(shape) != 1:
         raise InputError(f"texts have the shape {tuple(shape)}; give one column", field="texts")
+    refuse_lazy(texts)
+    if isinstance(texts, PathLike):
+        raise InputError("texts: must be an iterable of str, got a path; read the file first", field="texts")
     if not isinstance(texts, Iterable):
         raise InputError(f"texts: must be an iterable of str, got {type(texts).__name__}", field="texts")
+
+
+def refuse_lazy(table: object) -> None:
+    """Raise InputError for a frame of polars or dask that is not computed yet."""
+    for name, method in LAZY.items():
+        if hasattr(type(table), name):
+            raise InputError(f"a {type(table).__name__} of {type(table).__module__.partition('.')[0]} has no rows yet; "
+                             f"call {method}() first", field="texts")  # fmt: skip
+
+
+def is_whole(value: object) -> bool:
+    """Return True for a whole number of Python or numpy; not for a truth value."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 class CodePoints(NamedTuple):

@@ -41,6 +41,8 @@ _OPTIONS = (
                  "[default: the benchmark's, or all]"),
     click.option("--retrieval", type=PATH, multiple=True,
                  help="Retrieval set, or folder of some: corpus.tsv, queries.tsv, qrels.tsv; repeatable."),
+    click.option("--translations", type=PATH, multiple=True,
+                 help="File of text<TAB>translation, or folder of some; repeatable."),
     click.option("--classification", type=PATH, multiple=True,
                  help="File of label<TAB>text, a fifth of it scored, or folder of a train.tsv and a test.tsv; "
                  "repeatable."),
@@ -69,6 +71,7 @@ class Named:
     matching: tuple[Path, ...]
     columns: tuple[str, ...]
     retrieval: tuple[Path, ...]
+    translations: tuple[Path, ...]
     classification: tuple[Path, ...]
     spelling: tuple[Path, ...]
     words: Path | None
@@ -79,8 +82,9 @@ class Named:
 
     def check(self, *, with_sets: bool) -> None:
         """Raise UsageError where an option needs another one, or nothing is named to score on."""
-        if not (with_sets or self.matching or self.retrieval or self.classification or self.spelling):
-            families = "--matching, --retrieval, --classification or --spelling"
+        sources = self.matching, self.retrieval, self.translations, self.classification, self.spelling
+        if not (with_sets or any(sources)):
+            families = "--matching, --retrieval, --translations, --classification or --spelling"
             raise click.UsageError(f"name what to score on: --sets, {families}")
         if bool(self.spelling) != (self.words is not None):
             raise click.UsageError("--spelling and --words belong together")
@@ -103,7 +107,12 @@ def open_families(named: Named, seed: int) -> Families:
     """
     from gramvec_training.evaluation.classification import read_classification_set
     from gramvec_training.evaluation.matching import find_matching_sets
-    from gramvec_training.evaluation.ranking import find_retrieval_sets, read_spelling_set, read_words
+    from gramvec_training.evaluation.ranking import (
+        find_retrieval_sets,
+        find_translation_sets,
+        read_spelling_set,
+        read_words,
+    )
     from gramvec_training.evaluation.tasks import Families
     from gramvec_training.readers.vectors import read_misspellings
 
@@ -118,6 +127,7 @@ def open_families(named: Named, seed: int) -> Families:
         matching=matching,
         retrieval=[retrieval_set for path in named.retrieval for retrieval_set in find_retrieval_sets(path)],
         classification=[read_classification_set(path, seed=seed) for path in named.classification],
+        translations=[found for path in named.translations for found in find_translation_sets(path)],
         spelling=[
             read_spelling_set(path, words, seen=seen, max_words=named.sample, seed=seed) for path in named.spelling
         ],
@@ -227,7 +237,8 @@ def evaluate(
     the texts each model knows.
 
     Matching: F1 on the test pairs at the threshold that is best on train and valid together, and how many matches are
-    the nearest, or among the 10 nearest, of the whole right table. Retrieval: nDCG@10. Classification: accuracy of the
+    the nearest, or among the 10 nearest, of the whole right table. Retrieval: nDCG@10. Translations: how
+    often a text's translation is the nearest of the file's. Classification: accuracy of the
     nearest neighbor, of the centroid of 5 examples a class, and of logistic regression. Spelling: how often the right
     word is among the 3 nearest. docs/choosing.md has the files' forms and the shipped models' scores.
 

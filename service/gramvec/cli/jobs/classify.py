@@ -15,12 +15,14 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     overwrite_option,
+    safe_cells_option,
     source_argument,
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.run import command_line, make_job, show_job
 from gramvec.cli.options import device_option, model_option
+from gramvec.cli.other_words import CommandGroup
 from gramvec.jobs.classify.job import FitJob, PredictJob
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import UTF_8
@@ -54,7 +56,7 @@ def threshold_option(default: str) -> Callable[[Callable[..., None]], Callable[.
     return click.option("--threshold", "thresholds", type=ThresholdChoice(), multiple=True, help=text)
 
 
-@click.group(short_help="Learn labels, and give them to texts.")
+@click.group(cls=CommandGroup, short_help="Learn labels, and give them to texts.")
 def classify() -> None:
     """Learn labels from labeled texts, and give labels to other texts."""
 
@@ -112,6 +114,7 @@ def fit(**options: Any) -> None:
 @max_characters_option
 @on_error_option
 @overwrite_option
+@safe_cells_option
 def predict(**options: Any) -> None:
     """Give each text of INPUT the best label of HEAD, in the columns label, score and known beside INPUT's.
 

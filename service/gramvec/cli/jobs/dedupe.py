@@ -13,6 +13,7 @@ from gramvec.cli.jobs.embed import (
     input_format_options,
     on_error_option,
     overwrite_option,
+    safe_cells_option,
     source_argument,
     threads_option,
 )
@@ -89,6 +90,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @input_format_options
 @on_error_option
 @overwrite_option
+@safe_cells_option
 @click.option("--max-pairs", type=POSITIVE, default=MAX_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option

@@ -19,7 +19,9 @@ from gramvec.jobs.tables.inputs import FORMS, STDIN, UTF_8
 
 def _there(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
     if path != STDIN and not path.exists():
-        raise click.BadParameter(f"'{path}': No such file or directory")
+        is_text = " " in str(path) and not path.suffix
+        remedy = "; a text is read from a pipe: write echo TEXT | before the command" if is_text else ""
+        raise click.BadParameter(f"'{path}': No such file or directory{remedy}")
     return path
 
 
@@ -58,6 +60,11 @@ truncate_option = click.option(
 )
 overwrite_option = click.option(
     "--overwrite", is_flag=True, help="Replace an output that gramvec did not write, or that was changed since."
+)
+safe_cells_option = click.option(
+    "--safe-cells",
+    is_flag=True,
+    help="Write cells of CSV that a spreadsheet takes for formulas as texts, with ' before.",
 )
 threads_option = click.option("--threads", type=THREADS, help="How many cores work. [all]")
 

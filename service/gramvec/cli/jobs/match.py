@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
+from gramvec.cli.jobs.embed import on_error_option, overwrite_option, safe_cells_option, threads_option
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.row_columns import columns_option
@@ -57,6 +57,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @table_options
 @on_error_option
 @overwrite_option
+@safe_cells_option
 @threads_option
 def match_command(**options: Any) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.

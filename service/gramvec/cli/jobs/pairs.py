@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from gramvec.cli.jobs.embed import input_format_options, on_error_option, overwrite_option, source_argument
+from gramvec.cli.jobs.embed import (
+    input_format_options,
+    on_error_option,
+    overwrite_option,
+    safe_cells_option,
+    source_argument,
+)  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
@@ -30,6 +36,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @input_format_options
 @on_error_option
 @overwrite_option
+@safe_cells_option
 def pairs_command(**options: Any) -> None:
     """Write how probable it is that both texts of each row of INPUT are the same thing.
 

@@ -17,13 +17,15 @@ from gramvec.cli.jobs.embed import (
     max_characters_option,
     on_error_option,
     overwrite_option,
+    safe_cells_option,
     source_argument,
     threads_option,
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import device_option, json_option, model_option
-from gramvec.errors import printable
+from gramvec.cli.other_words import CommandGroup
+from gramvec.errors import InputError, printable, quote
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
 from gramvec.jobs.search.index import MAX_HITS, Index
@@ -31,12 +33,12 @@ from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, R
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names
-from gramvec.jobs.tables.writers import csv_line, tsv_line
+from gramvec.jobs.tables.writers import csv_line, safe_cell, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
 
 
-@click.group(short_help="Build an index for gramvec search, and change it.")
+@click.group(cls=CommandGroup, short_help="Build an index for gramvec search, and change it.")
 def index() -> None:
     """Build a folder from a file of texts that `gramvec search` looks through, and change it."""
 
@@ -158,6 +160,26 @@ def info(index: Path, as_json: bool) -> None:
         click.echo(f"{name:<14}{printable(shown)}")
 
 
+@index.command(short_help="Print rows of an index.")
+@index_argument
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+def get(index: Path, ids: tuple[str, ...]) -> None:
+    """Print the rows of INDEX with these ids, or without any all rows, as JSON lines: the id and the record.
+
+    \b
+    Examples:
+      gramvec index get tickets.index 17 23
+      gramvec index get tickets.index > tickets.jsonl
+    """  # noqa: D301 - click takes the character, not its escape
+    opened = Index(index)
+    found = zip(ids, opened.get(ids), strict=True) if ids else opened.items()
+    rows = [(given_id, record) for given_id, record in found] if ids else found
+    if ids and (absent := [given_id for given_id, record in rows if record is None]):
+        raise InputError(f"{index}: has no row with the id {quote(absent[0])} ({len(absent):,} of {len(ids):,} ids)")
+    for given_id, record in rows:
+        click.echo(orjson.dumps({"id": given_id, "record": record}, option=orjson.OPT_APPEND_NEWLINE), nl=False)
+
+
 Format = Literal["tsv", "json", "csv"]
 HitLines = Callable[[str, list[Hit]], Iterator[str]]
 
@@ -169,6 +191,8 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--where", multiple=True, metavar="CONDITION",
               help="COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B]; repeatable. [all rows]")  # fmt: skip
 @click.option("-k", "k", type=click.IntRange(1, MAX_HITS), default=10, show_default=True, help="Hits for each query.")
+@click.option("--offset", type=click.IntRange(0, MAX_HITS), default=0, show_default=True,
+              help="Leave out so many of the best: the next page.")  # fmt: skip
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')
@@ -176,6 +200,7 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @overwrite_option
+@safe_cells_option
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
@@ -206,17 +231,21 @@ def search(**options: Any) -> None:
             job.run(watch)
             return
         columns, answers = job.open_answers(watch)
+        safe = safe_cell if job.safe_cells else str
         lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
-            columns, len(job.queries) > 1 or job.file is not None
+            columns, len(job.queries) > 1 or job.file is not None, safe
         )
         for query, hits in answers:
             for line in lines(query, hits):
                 click.echo(line, nl=False)
 
 
-def _tsv(columns: list[str], several: bool) -> HitLines:
+def _tsv(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
     # Untrusted text must not move a terminal's cursor; a program gets it unchanged.
-    shown = printable if sys.stdout.isatty() else str
+    escaped = printable if sys.stdout.isatty() else str
+
+    def shown(text: str) -> str:
+        return escaped(safe(text))
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for hit in hits:
@@ -226,7 +255,7 @@ def _tsv(columns: list[str], several: bool) -> HitLines:
     return lines
 
 
-def _json(columns: list[str], several: bool) -> HitLines:
+def _json(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
             yield orjson.dumps(
@@ -237,12 +266,12 @@ def _json(columns: list[str], several: bool) -> HitLines:
     return lines
 
 
-def _csv(columns: list[str], several: bool) -> HitLines:
-    click.echo(csv_line([*HIT_COLUMNS, *free_names(columns, "record_", HIT_COLUMNS).values()]), nl=False)
+def _csv(columns: list[str], several: bool, safe: Callable[[str], str]) -> HitLines:
+    click.echo(csv_line(map(safe, [*HIT_COLUMNS, *free_names(columns, "record_", HIT_COLUMNS).values()])), nl=False)
 
     def lines(query: str, hits: list[Hit]) -> Iterator[str]:
         for rank, hit in enumerate(hits, start=1):
-            yield csv_line([query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)])
+            yield csv_line(map(safe, [query, str(rank), f"{hit.score:.6f}", hit.id, *_cells(hit, columns)]))
 
     return lines
 

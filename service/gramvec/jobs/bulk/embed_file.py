@@ -209,10 +209,11 @@ def embed_file(
     dtype, width = options.check(embedder)
     check_no_input(files.output, [files.source])
     output_form = files.form_written if written is None else "jsonl"
-    with closing(Source(files.source)) as source:
+    input_form = files.form or form_of(files.source)
+    with closing(Source(files.source, input_form)) as source:
         reader = open_reader(
             source,
-            files.form or form_of(files.source),
+            input_form,
             files.column,
             keep=written is not None or output_form != "npy",
             rows=rows or max(BLOCK_ROWS, embedder.batching.texts),

@@ -173,14 +173,18 @@ def fit_head(
         if name not in names:
             raise InputError(f"there is no label {name!r} to have a threshold; the first ones are {names[:5]}")
     targets = Targets.of(given, names)
-    groups = near_copies(texts, vectors)
+    library = import_extra("threadpoolctl", "classify", PURPOSE)  # a missing one is reported before the work
+    groups = near_copies(texts, vectors, targets.rarest)
     folds = _folds(groups, targets)
+    if not (folds >= 0).any():
+        groups = near_copies(texts, vectors)
+        folds = _folds(groups, targets)
     if not (folds >= 0).any():
         groups = np.arange(len(texts))
         folds = _folds(groups, targets)
     if not (folds >= 0).any():
         raise InputError("no label has two texts; give more texts of each")
-    with import_extra("threadpoolctl", "classify", PURPOSE).threadpool_limits(1):
+    with library.threadpool_limits(1):
         fitting = _HeadFit(texts, vectors, targets, groups, folds, several, progress)
         return fitting.head(names, model, digest, threshold, dict(thresholds or {}))
 
@@ -209,7 +213,7 @@ class _HeadFit:
         self.targets, self.groups, self.folds, self.several = targets, groups, folds, several
         self.few = len(texts) <= FEW_TEXTS
         # Few texts: a step for each scale. More: a step for each part of each fold, and for each part of all texts.
-        steps = len(SCALES) if self.few else len(PARTS) * (1 + len(np.unique(folds[folds >= 0])))
+        steps = len(SCALES) + 1 if self.few else len(PARTS) * (1 + len(np.unique(folds[folds >= 0])))
         progress.start("learning", steps, "steps")
         self._step = partial(progress.advance, 1)
 
@@ -278,8 +282,9 @@ class _HeadFit:
         products, held = _products(self.seen), np.flatnonzero(self.folds >= 0)
         true, news = self.targets.select(held), self._news()[held]
         found: list[tuple[float, Doubles, HeldOutTexts]] = []
-        for scale in SCALES:
-            shares = np.array([1.0, scale**2, scale**2])
+        for scale in (*SCALES, None):
+            # None leaves meaning out, and has the cost of the farthest scale.
+            shares = np.array([0.0, 1.0, 1.0] if scale is None else [1.0, scale**2, scale**2])
             kernel = np.tensordot(shares, products, axes=1)
             logits = np.empty((1, self.targets.texts, self.targets.labels))
             for fold in np.unique(self.folds[held]).tolist():
@@ -289,7 +294,8 @@ class _HeadFit:
             held_texts = HeldOutTexts(held, logits[:, held], news)
             scores = _shares(_mix(held_texts.logits, _weights(held_texts.logits, true)))[true.text, true.label]
             loss = -float((np.log(np.maximum(scores, 1e-12)) * true.shares).sum())
-            found.append((loss + PRIOR_OF_SCALE * float(np.log(scale / SCALE)) ** 2, shares, held_texts))
+            cost = PRIOR_OF_SCALE * float(np.log((scale or SCALES[-1]) / SCALE)) ** 2
+            found.append((loss + cost, shares, held_texts))
             self._step()
         _, shares, best = min(found, key=lambda choice: choice[0])
         return shares, best

@@ -23,7 +23,7 @@ class LabeledTexts:
     """Texts and the labels of each.
 
     labels: one or more of each text. several: whether a text may have several. numbers: of the rows, from 1. unit: what
-    they count. bad: the rows that were left out.
+    they count. bad: the rows that were left out. unlabeled: how many rows have no label, and are left out, too.
     """
 
     texts: list[str]
@@ -32,6 +32,7 @@ class LabeledTexts:
     numbers: list[int]
     unit: str
     bad: BadRows
+    unlabeled: int = 0
 
 
 def read_labeled(
@@ -43,7 +44,7 @@ def read_labeled(
     several: bool | None = None,
     on_error: OnError = "stop",
 ) -> LabeledTexts:
-    """Read labeled texts.
+    """Read labeled texts; rows without a label are left out and counted.
 
     Args:
         path: label<TAB>text lines, CSV, JSON lines or Parquet with the columns `label` and `column`, or lines of
@@ -66,7 +67,7 @@ def read_labeled(
         format=given,
         options={label: "--label"},
         positional=True,
-        filled=True,
+        filled=(column,),
         on_error=on_error,
         as_text=_as_text,
     )
@@ -80,10 +81,11 @@ def read_labeled(
         tuple(part.strip() for part in _parts(cell) if part.strip()) if several else (cell.strip(),) for cell in cells
     ]
     texts = [text.strip() for text in found.values[column]]
-    for number, some in zip(found.numbers, labels, strict=True):
-        if not any(some):
-            raise InputError(f"{path}: {found.unit} {number}: has no label; write one, or leave the row out")
-    return LabeledTexts(texts, labels, several, found.numbers, found.unit, found.bad)
+    places = [place for place, some in enumerate(labels) if any(some)]
+    return LabeledTexts(
+        [texts[place] for place in places], [labels[place] for place in places], several,
+        [found.numbers[place] for place in places], found.unit, found.bad, len(labels) - len(places),
+    )  # fmt: skip
 
 
 def _as_text(value: Any) -> str:
@@ -116,10 +118,13 @@ def is_fasttext(path: Path, given: FileFormat) -> bool:
 def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_error: OnError) -> LabeledTexts:
     plain = FileFormat("txt", given.delimiter, given.encoding)
     found = read_columns(path, ["text"], format=plain, on_error=on_error)
-    texts, labels, numbers, bad = [], [], [], found.bad
+    texts, labels, numbers, bad, unlabeled = [], [], [], found.bad, 0
     for number, line in zip(found.numbers, found.values["text"], strict=True):
         text, some = _split_line(line)
-        why = None if some and text else f"no word with {PREFIX}" if text else "no text"
+        if text and not some:
+            unlabeled += 1
+            continue
+        why = None if text else "no text"
         if some and len(some) > 1 and several is False:
             why = "several labels; leave out --one-label, or write one"
         if why is None:
@@ -131,7 +136,7 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
         else:
             bad.add(number, why)
     more = any(len(some) > 1 for some in labels)
-    return LabeledTexts(texts, labels, more if several is None else several, numbers, found.unit, bad)
+    return LabeledTexts(texts, labels, more if several is None else several, numbers, found.unit, bad, unlabeled)
 
 
 def _split_line(line: str) -> tuple[str, tuple[str, ...]]:

@@ -46,7 +46,8 @@ def learning_curve(
     rows: Int64s = np.sort(random.permutation(len(texts))[:MAX_TEXTS]).astype(np.int64)
     names = sorted({name for row in rows.tolist() for name in labels[row]})
     targets = Targets.of([labels[row] for row in rows.tolist()], names)
-    parts = parts_held_out(near_copies([texts[row] for row in rows.tolist()], vectors[rows]), targets.rarest, PARTS)
+    groups = near_copies([texts[row] for row in rows.tolist()], vectors[rows], targets.rarest)
+    parts = parts_held_out(groups, targets.rarest, PARTS)
     asked, rest = rows[parts == 0], random.permutation(rows[parts != 0])
     points = []
     progress.start("learning curve", len(SHARES), "heads")

@@ -10,7 +10,7 @@ from typing import Any
 from gramvec.errors import InputError
 from gramvec.jobs.common.account import Account, BlockRows
 from gramvec.jobs.common.bad_rows import BadRows, OnError
-from gramvec.jobs.tables.batches import MISSING, Reader, list_names, value_at
+from gramvec.jobs.tables.batches import MISSING, Reader, list_names, suggest_columns, value_at
 from gramvec.jobs.tables.columns import TableRows, text_of
 from gramvec.jobs.tables.inputs import FileFormat, Form
 from gramvec.jobs.tables.readers import DELIMITED
@@ -44,7 +44,7 @@ def read_columns(
     options: dict[str, str] | None = None,
     optional: Sequence[str] = (),
     positional: bool = False,
-    filled: bool = False,
+    filled: Sequence[str] = (),
     on_error: OnError = "stop",
     max_rows: int = MAX_ROWS,
     progress: Progress = NO_PROGRESS,
@@ -62,7 +62,7 @@ def read_columns(
         options: the command's option that names a column, by the column; for messages.
         optional: names of columns that may be missing; they are "" then.
         positional: tab-separated lines without a header have these columns, in this order.
-        filled: a row without a text in one of `columns` is bad.
+        filled: columns without a text in which a row is bad.
         on_error: "stop" at a bad row or "skip" it.
         max_rows: rows that are accepted.
         progress: shows the reading.
@@ -84,7 +84,7 @@ def read_columns(
         for block in rows.blocks():
             bad = dict(block.bad)
             for at, (number, record) in enumerate(zip(block.numbers, records_of(block), strict=True)):
-                why = bad.get(at) or (_find_unfilled(record, columns) if filled else None)
+                why = bad.get(at) or _find_unfilled(record, filled)
                 cells = [value_at(record, column) for column in table.values]
                 if why := why or _why_refused(cells, why_bad):
                     bad[at] = why
@@ -130,4 +130,6 @@ def _check_named(
             there = f"has {list_names(table.found)}: choose one with {option}{separated}"
             if form == "txt":
                 there = "is read as lines of text: say which form it has, such as csv"
+            elif option == "--on" and (suggested := suggest_columns(name, table.found, option)):
+                there = f"has {list_names(table.found)}: {suggested}"
             raise InputError(f"{table.name}: has no column {name!r}; it {there}")

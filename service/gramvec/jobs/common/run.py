@@ -97,10 +97,12 @@ class TableOutput(ReportedJob):
     Attributes:
         output: a .csv, .tsv, .jsonl or .parquet file; - is standard output; None writes no table.
         form: of the output; None goes by its ending.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
     """
 
     output: Path | None = None
     form: TableForm | None = None
+    safe_cells: bool = False
 
     def output_form(self, unnamed: TableForm = "csv", option: str = "--format") -> TableForm:
         """Return the form of the output. Raises InputError for an ending that no form has."""

@@ -14,7 +14,7 @@ from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_
 from gramvec.jobs.duplicates.likely import STAYS, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
 from gramvec.text.arrays import Int64s
-from gramvec.text.frames import names_of, table_of, texts_of_column
+from gramvec.text.frames import names_of, refuse_file, table_of, texts_of_column
 from gramvec.text.inputs import has_surrogate
 
 By = Literal["letters", "meaning"]
@@ -88,6 +88,8 @@ def _columns(
     rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
 ) -> tuple[list[list[str]], list[Any] | None, Int64s | None]:
     """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
+    if on is not None:
+        refuse_file(rows, "gramvec.jobs.DedupeJob")
     table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
     if isinstance(table, list):
         if on is not None or id_column is not None:

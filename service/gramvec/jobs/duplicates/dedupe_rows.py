@@ -23,6 +23,7 @@ class RowList:
         columns: which columns are listed.
         source: the input, which is read again for all columns.
         format: of the input.
+        safe_cells: as of `write_table`.
     """
 
     def __init__(
@@ -32,7 +33,10 @@ class RowList:
         columns: RowColumns,
         source: Path,
         format: FileFormat,  # noqa: A002 - the field's word
+        *,
+        safe_cells: bool = False,
     ) -> None:
+        self._safe_cells = safe_cells
         self._table, self._on, self._columns, self._source, self._format = table, list(on), columns, source, format
 
     def write_pairs(self, output: Path | None, form: TableForm, pairs: NearPairs) -> None:
@@ -53,7 +57,7 @@ class RowList:
                 cells += [self._table.table.numbers[a], self._table.table.numbers[b], round(score, 4)]
                 yield dict(zip(names, [*cells, *self._cells(a), *self._cells(b)], strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records())
+        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
 
     def write_groups(self, output: Path | None, form: TableForm, groups: Sequence[Sequence[int]]) -> None:
         """Write a row of a group a line, or as JSON a group a line."""
@@ -71,7 +75,7 @@ class RowList:
                     cells = [number, *ids, self._table.table.numbers[row], *self._cells(row)]
                     yield dict(zip(names, cells, strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records())
+        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
 
     def write_known(self, output: Path | None, form: TableForm, known: Sequence[KnownRow]) -> None:
         """Write a row that an index has already a line."""
@@ -90,7 +94,7 @@ class RowList:
                 cells = [*ids, self._table.table.numbers[row], known_id, round(score, 4), *self._cells(row)]
                 yield dict(zip(names, [*cells, *([known_text] if text else [])], strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records())
+        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
 
     def _read(self, rows: set[int]) -> None:
         """Take the cells of these rows, and the names of their columns in the input's order."""

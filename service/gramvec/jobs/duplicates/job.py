@@ -148,7 +148,7 @@ class DedupeJob(InputFile, TableOutput):
                 name=name if self.source == STDIN else None,
             )  # fmt: skip
             distinct = distinct_rows(table.columns)
-            rows = RowList(table, on, self.columns, file, self.file_format())
+            rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells)
             page: MakesPage
             if index is None:
                 duplicates = self._find_duplicates(file, table, distinct, watch)

@@ -176,7 +176,7 @@ def write_kept(
     Raises:
         InputError: a row that cannot be read has no place in another form.
     """
-    with closing(Source(path)) as source:
+    with closing(Source(path, given)) as source:
         reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
         if form != given.form and form != "txt":
             names = [] if form == "jsonl" else list(columns)

@@ -18,7 +18,8 @@ from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
-from gramvec.text.frames import table_of, texts_of_column, texts_or_empty
+from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
+from gramvec.text.inputs import is_whole
 
 On = str | Sequence[str] | Mapping[str, float]
 Top = int | Literal["all"] | None
@@ -181,8 +182,8 @@ def _top(top: Top) -> int | None:
     """Return the number of right rows for a left row, None for all."""
     if top == "all":
         return None
-    if isinstance(top, int):
-        return top
+    if is_whole(top):
+        return int(top)  # type: ignore[arg-type]
     raise InputError(f"top: must be a number of at least 1 or 'all', got {top!r}", field="top")
 
 
@@ -195,6 +196,8 @@ def _tables(left: Any, right: Any, on: On | None) -> tuple[Any, Any]:
     """Return both tables with columns, or without `on` the texts. Raises InputError for texts with `on`."""
     if on is None:
         return left, right
+    for table in (left, right):
+        refuse_file(table, "gramvec.jobs.MatchJob")
     tables = _with_columns(left), _with_columns(right)
     if any(isinstance(table, list) and table for table in tables):
         raise InputError("on names columns, and these rows are texts; leave it out", field="on")

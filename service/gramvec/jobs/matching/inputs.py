@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,15 +16,21 @@ from gramvec.jobs.common.bad_rows import BadRows, OnError
 from gramvec.jobs.common.columns import MAX_ROWS, Columns, read_columns
 from gramvec.jobs.matching.matcher import PairLabels
 from gramvec.jobs.tables.columns import TableRows, text_of
-from gramvec.jobs.tables.inputs import UTF_8, FileFormat, Form, form_of
+from gramvec.jobs.tables.inputs import SPREADSHEETS, UTF_8, FileFormat, Form, form_of
 from gramvec.progress import NO_PROGRESS, Progress
 
+# Forms whose columns are named where there is no row.
+HEADED = ("csv", "tsv", *SPREADSHEETS)
 MAX_LABELS = 1_000_000
 MAX_NAMED = 20
 # The value of --id where no column has the ids.
 NO_ID = "none"
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
 # In a file that `gramvec match` wrote, left and right are texts.
+# Column of the digest of the texts that a pair had when it was labeled.
+DIGEST = "texts_digest"
+_is_digest = re.compile("[0-9a-f]{16}").fullmatch
+DigestOfRows = Callable[[int, int], str]
 ID_COLUMNS = (("left_id", "right_id"), ("left", "right"))
 ANSWERS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -38,6 +45,7 @@ class MatchTable:
         columns: the text of each row by column, "" where it has none.
         numbers: the line of each row, see TableRow.
         names: all columns of the file but that of the ids, in its order.
+        bad: the rows that were left out, and what a person should know of the header.
     """
 
     name: str
@@ -45,6 +53,7 @@ class MatchTable:
     columns: dict[str, list[str]]
     numbers: list[int]
     names: list[str]
+    bad: BadRows
 
 
 class LabelFiles(NamedTuple):
@@ -78,7 +87,7 @@ def read_table(
 
     Raises:
         InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
-            twice, a file without rows, and too many of them.
+            twice, a file without a header, and too many rows. A table of no rows is none of these.
     """
     options = dict.fromkeys([block] if block else [], "--block") | dict.fromkeys(columns, "--on")
     names = list(options)
@@ -92,8 +101,8 @@ def read_table(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,
         progress=progress, task=f"reading {path.name}",
     )  # fmt: skip
-    if not found.numbers:
-        raise InputError(f"{path}: has no rows; nothing can be matched")
+    if not found.numbers and not found.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
+        raise InputError(f"{path}: is empty; its first line must name the columns")
     if numbered or (id_column is None and "id" not in found.found):
         ids = [str(row) for row in range(1, len(found.numbers) + 1)]
         others = [*found.found]
@@ -101,7 +110,7 @@ def read_table(
         ids = found.values[id_column or "id"]
         others = [name for name in found.found if name != (id_column or "id")]
         _check_ids(found, ids)
-    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others)
+    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others, found.bad)
 
 
 def _check_ids(table: Columns, ids: Sequence[str]) -> None:
@@ -128,6 +137,7 @@ def read_labels(
     delimiter: str | None = None,
     encoding: str = UTF_8,
     on_error: OnError = "stop",
+    digest_of: DigestOfRows | None = None,
 ) -> LabelFiles:
     """Read the labeled pairs of files that `gramvec embed` reads. A pair may be given twice.
 
@@ -140,10 +150,11 @@ def read_labels(
         delimiter: of CSV; None recognizes it by each file's header.
         encoding: of the files.
         on_error: "stop" at a bad line, and after the last file at pairs with both labels; or "skip" them.
+        digest_of: returns `digest_texts` of a left and a right row. A label with the digest of other texts is bad.
 
     Raises:
-        InputError: naming file and line, for other columns and values, ids of no table, more than 1,000,000 pairs, and
-            all pairs with both labels at once.
+        InputError: naming file and line, for other columns and values, ids of no table, labels of other texts, more
+            than 1,000,000 pairs, and all pairs with both labels at once.
     """
     rows = [{given_id: row for row, given_id in enumerate(ids)} for ids in (left, right)]
     found: dict[tuple[int, int], tuple[bool, str]] = {}
@@ -151,7 +162,7 @@ def read_labels(
     skipped = 0
     for path in paths:
         bad = BadRows(on_error, where=f"{path}: ", remedy="")
-        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad):
+        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad, digest_of):
             left_id, right_id, match = label
             pair = rows[0][left_id], rows[1][right_id]
             first = found.setdefault(pair, (match, place))
@@ -206,7 +217,11 @@ def _sort_triples(triples: Iterable[tuple[int, int, bool]]) -> PairLabels:
 
 
 def _labeled_rows(
-    path: Path, form: FileFormat, ids: Sequence[Container[str]], bad: BadRows
+    path: Path,
+    form: FileFormat,
+    ids: Sequence[Mapping[str, int]],
+    bad: BadRows,
+    digest_of: DigestOfRows | None,
 ) -> Iterator[tuple[str, tuple[str, str, bool]]]:
     """Yield (file and line, (left id, right id, match)) of each row that has a label, and add the others that are bad.
 
@@ -235,7 +250,10 @@ def _labeled_rows(
                 if not answer:
                     continue
                 left, right = (text_of(record[name]) for name in names)
-                if (wrong := _find_wrong(answer, (left, right), ids)) is None:
+                wrong = _find_wrong(answer, (left, right), ids)
+                if wrong is None and digest_of is not None:
+                    wrong = why_changed(text_of(record.get(DIGEST)), digest_of(ids[0][left], ids[1][right]))
+                if wrong is None:
                     yield place, (left, right, ANSWERS[answer])
                 else:
                     bad.add(number, wrong)
@@ -251,6 +269,27 @@ def _find_wrong(answer: str, pair: tuple[str, str], ids: Sequence[Container[str]
         if name not in known:
             return f"no row of the {side} table has the id {quote(name)}; correct it or remove the line"
     return None
+
+
+def digest_texts(columns: Sequence[tuple[str, str]], left: Sequence[str], right: Sequence[str], *, same: bool) -> str:
+    """Return 16 hexadecimal digits of a pair's compared texts: 4 of the columns' names, 12 of the texts.
+
+    Args:
+        columns: the names of each compared column in both tables.
+        left: the texts of the left row.
+        right: the texts of the right row.
+        same: whether both rows are of one table, where either may be the left one.
+    """
+    names = sha256(repr([tuple(pair) for pair in columns]).encode("utf-8", "surrogatepass")).hexdigest()
+    rows = [sha256(repr(list(texts)).encode("utf-8", "surrogatepass")).hexdigest() for texts in (left, right)]
+    return names[:4] + sha256(" ".join(sorted(rows) if same else rows).encode()).hexdigest()[:12]
+
+
+def why_changed(given: str, now: str) -> str | None:
+    """Return what is wrong with a label of other texts; None where other columns were compared, or none is known."""
+    if not _is_digest(given) or given[:4] != now[:4] or given == now:
+        return None
+    return "its rows had other texts when it was labeled; give the table as it was, or remove the line"
 
 
 def _of_labels(message: str) -> str:

@@ -162,7 +162,7 @@ class MatchJob(TableFiles, TableOutput):
         watch.close()
         if self.output is not None:
             self._write(matched.matches, tables, self.output)
-        summary = self._summarize(matched, len(tables.left.ids))
+        summary = self._summarize(matched, (len(tables.left.ids), len(tables.right.ids)))
         page = partial(
             match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
             title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
@@ -231,7 +231,7 @@ class MatchJob(TableFiles, TableOutput):
     def _read_labels(self, tables: ReadTables, watch: JobWatch) -> PairLabels:
         labels, skipped = read_labels(
             self.labels, tables.left.ids, tables.right.ids, delimiter=self.labels_delimiter,
-            encoding=self.labels_encoding, on_error=self.on_error,
+            encoding=self.labels_encoding, on_error=self.on_error, digest_of=tables.digest_of,
         )  # fmt: skip
         if skipped:
             watch.report(f"skipped {skipped:,} labels that are bad or contradict another")
@@ -246,7 +246,8 @@ class MatchJob(TableFiles, TableOutput):
         if self.columns == "all":
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
-        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records)
+        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records,
+                    safe_cells=self.safe_cells)  # fmt: skip
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
@@ -267,9 +268,13 @@ class MatchJob(TableFiles, TableOutput):
             return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
         return pair_model_fact(same=same)
 
-    def _summarize(self, matched: ChosenMatches, rows: int) -> str:
+    def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int]) -> str:
         """Return what came out, in a sentence."""
-        pairs, answered = len(matched.matches.left), len(set(matched.matches.left.tolist()))
+        rows, pairs, answered = sizes[0], len(matched.matches.left), len(set(matched.matches.left.tolist()))
+        if empty := [str(path) for path, count in zip((self.left, self.right), sizes, strict=True) if not count]:
+            return (
+                f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
+            )
         if not pairs:
             return (
                 f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"
@@ -378,7 +383,7 @@ class PairsJob(InputFile, TableOutput):
             rows = (
                 row | {free: value_or_none(records[row["line"]], name) for name, free in names.items()} for row in rows
             )
-        write_table(output, self.output_form(), [*cells, *names.values()], rows)
+        write_table(output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells)
 
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,7 +15,7 @@ from gramvec.jobs.common.file_job import FileJob, OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.matching.api import TEXT
 from gramvec.jobs.matching.fields import Blocks, Field
-from gramvec.jobs.matching.inputs import MatchTable, read_table
+from gramvec.jobs.matching.inputs import MatchTable, digest_texts, read_table
 from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, Form, form_of
 
 
@@ -27,7 +28,8 @@ class ComparedColumn(NamedTuple):
 
     def __str__(self) -> str:
         """Return the column as `parse_column` reads it."""
-        name = self.left if self.left == self.right else f"{self.left}={self.right}"
+        left, right = (name.replace("=", r"\=") for name in self[:2])
+        name = left if left == right else f"{left}={right}"
         return f"{name}:{self.weight:g}" if ":" in name or self.weight != 1 else name
 
 
@@ -49,6 +51,11 @@ class ReadTables(NamedTuple):
     columns: list[tuple[str, str]]
     blocks: Blocks | None
     same: bool
+
+    def digest_of(self, left: int, right: int) -> str:
+        """Return `digest_texts` of a left and a right row."""
+        texts = [field.left[left] for field in self.fields], [field.right[right] for field in self.fields]
+        return digest_texts(self.columns, *texts, same=self.same)
 
 
 class TableFiles(FileJob):
@@ -113,6 +120,9 @@ class TableFiles(FileJob):
         for path, form, compared, key, id_column in zip(paths, forms, names, block, ids, strict=True):
             tables.append(read_table(path, form, compared, id_column, key, on_error=self.on_error, progress=watch))
         left, right = tables
+        for table in tables[:1] if self.left == self.right else tables:
+            for sentence in table.bad.report(len(table.ids) + table.bad.count, "rows could not be read"):
+                watch.report(f"{table.name}: {sentence}")
         return ReadTables(
             left,
             right,
@@ -153,10 +163,16 @@ def parse_column(value: str) -> ComparedColumn:
         number = float(weight) if colon else 1.0
     except ValueError:  # a column's name may have a colon
         names, colon, number = value, "", 1.0
-    left, equals, right = (names if colon else value).partition("=")
-    if not left or (equals and not right) or not 0 < number < float("inf"):
+    left, right = split_names(names if colon else value)
+    if not left or right == "" or not 0 < number < float("inf"):
         raise InputError(f"{value!r}: is not COLUMN, COLUMN=OTHER or COLUMN:WEIGHT with a weight above 0", field="on")
     return ComparedColumn(left, right or left, number)
+
+
+def split_names(value: str) -> tuple[str, str | None]:
+    r"""Return both names of LEFT=RIGHT, None for a second that is not there; \= is a = in a name."""
+    left, *right = (name.replace(r"\=", "=") for name in re.split(r"(?<!\\)=", value, maxsplit=1))
+    return left, right[0] if right else None
 
 
 def _split_both(option: str, value: str | None) -> tuple[str | None, str | None]:
@@ -166,7 +182,7 @@ def _split_both(option: str, value: str | None) -> tuple[str | None, str | None]
     """
     if value is None or not value:
         return None, None
-    left, equals, right = value.partition("=")
-    if not left or (equals and not right):
+    left, right = split_names(value)
+    if not left or right == "":
         raise OptionError(f"{option} {value!r} is not COLUMN or COLUMN=OTHER", field=option.removeprefix("--"))
     return left, right or left

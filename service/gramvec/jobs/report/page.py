@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from gramvec.jobs.report.records import JobReport
 from gramvec.jobs.tables.staging import whole
+from gramvec.text.inputs import has_surrogate
 
 ASSETS = "gramvec.jobs.report"
 # What draws the pictures, in the order in which it is loaded.
@@ -24,7 +28,36 @@ PLOT_SCRIPTS = ("assets/d3.min.js", "assets/plot.umd.min.js", "show.js")
 
 def render_page(report: JobReport) -> str:
     """Return the report as a page of HTML."""
-    return render(report.title, orjson.dumps(report, default=list), page_script="report.js")
+    return render(report.title, to_json(report), page_script="report.js")
+
+
+def to_json(value: Any) -> bytes:
+    """Return records, lists and texts as JSON; of a file's name, bytes that are not UTF-8 are escaped."""
+    try:
+        return orjson.dumps(value, default=list)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(_without_surrogates(value))
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _readable(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {_readable(name): _without_surrogates(item) for name, item in value.items()}
+    return [*map(_without_surrogates, value)] if isinstance(value, Iterable) else value
+
+
+def _readable(text: str) -> str:
+    """Return a text with each lone surrogate as the byte that Python made it of, or as its code point."""
+    if not has_surrogate(text):
+        return text
+    return "".join(
+        f"\\x{ord(char) - 0xDC00:02x}" if 0xDC80 <= ord(char) <= 0xDCFF
+        else char.encode("utf-8", "backslashreplace").decode()
+        for char in text
+    )  # fmt: skip
 
 
 def write_page(report: JobReport, path: Path) -> None:
@@ -58,7 +91,7 @@ def render(title: str, data: bytes, *, page_script: str, connect: str = "'none'"
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         '<meta name="color-scheme" content="light dark">\n<meta name="robots" content="noindex">\n',
-        f'<title>{_escape(title)}</title>\n<link rel="icon" href="data:,">\n',
+        f'<title>{_escape(_readable(title))}</title>\n<link rel="icon" href="data:,">\n',
         f"<style>\n{read_asset('page.css')}</style>\n</head>\n<body>\n",
         '<main id="page"><noscript><p>This page draws its figures with JavaScript.</p></noscript></main>\n',
         f'<script type="application/json" id="data">{_embed(data)}</script>\n',

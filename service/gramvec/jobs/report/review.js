@@ -25,6 +25,35 @@ async function ask(path, body) {
   }
 }
 
+// What finishing does is shown while it works, because it may take minutes.
+async function write() {
+  const began = performance.now();
+  const show = async () => {
+    let task = "";
+    try {
+      const now = await (await fetch("work")).json();
+      task = now.task && `: ${now.task}${now.share === null ? "" : `, ${percent(now.share)}`}`;
+    } catch { /* the answer to finish says what is wrong */ }
+    if (current && !current.finished) {
+      work.textContent = `Learning from all answers and writing the results${task} (${Math.round((performance.now() - began) / 1000)} s). `
+        + "Answers are on disk already.";
+    }
+  };
+  show();
+  const timer = setInterval(show, 1000);
+  await ask("finish", {});
+  clearInterval(timer);
+  work.textContent = current && current.finished ? `Written in ${Math.round((performance.now() - began) / 1000)} s.` : "";
+}
+
+const REASONS = {
+  near: "Asked because its score is near the threshold, where an answer teaches most.",
+  sure: "Asked because it seems to be sure: a wrong one among these teaches most of all.",
+  sample: "Asked as one of a sample of all scores, on which the estimates stand.",
+  unsure: "Asked because the head is unsure of it, and many texts are like it.",
+};
+const why = (reason) => REASONS[reason] ? make("p", { class: "soft", id: "reason" }, REASONS[reason]) : "";
+
 const reply = (answer) => current && current.question && ask("answers", { id: current.question.id, answer });
 const button = (name, label, key, action) => {
   const element = make("button", { type: "button", class: name, "aria-keyshortcuts": key }, label, " ", make("kbd", {}, key));
@@ -32,7 +61,8 @@ const button = (name, label, key, action) => {
   return element;
 };
 const undo = button("", "Undo", review.kind === "pairs" ? "z" : "u", () => ask("undo", {}));
-const finish = button("", "Finish and write", "f", () => ask("finish", {}));
+const finish = button("", "Finish and write", "f", write);
+const work = make("p", { class: "soft", role: "status", id: "work" });
 const fault = make("p", { class: "fault", role: "alert" });
 const question = make("div", { "aria-live": "polite" }), progress = make("div"), figure = make("div");
 
@@ -48,12 +78,14 @@ function pairQuestions() {
     make("li", {}, make("b", {}, percent(value.value)), ` ${name} (${percent(value.lower)} to ${percent(value.upper)})`);
   return {
     answers: () => [yes, no, unsure], controls: make("div", { class: "row" }, yes, no, unsure, undo), above: LEGEND(),
-    show: ({ pair }) => make("div", {}, make("p", { class: "soft" }, `Score ${pair.score.toFixed(3)}`), columnsOf(pair)),
+    show: ({ pair, reason }) => make("div", {}, make("p", { class: "soft" }, `Score ${pair.score.toFixed(3)}`), why(reason), columnsOf(pair)),
     counts: () => [count(current.yes, "yes"), count(current.no, "no"), count(current.unsure, "not sure"),
       current.estimate && share("precision", current.estimate.precision),
-      current.estimate && share("recall", current.estimate.recall)],
+      current.estimate && (current.knows_far ? share("recall among the candidates", current.estimate.recall)
+        : make("li", {}, "recall is not known: few pairs with low scores were asked about")),
+      current.unknown && count(current.unknown, "answers in the file are of other pairs, and do not count here")],
     status: () => current.rounds ? rounds() : "After five answers of each kind it is learned from them.",
-    note: "The intervals hold nine in ten. Each answer is on disk before the next question is shown.",
+    note: "The intervals hold nine in ten. Pairs of rows that have too little in common to be candidates are never asked about and in no estimate. Each answer is on disk before the next question is shown.",
   };
 }
 
@@ -82,10 +114,10 @@ function labelQuestions() {
     answers: () => [...choices, unsure, other], above: "",
     controls: make("div", {}, group, make("div", { class: "row" }, other,
       make("label", { for: "typed", class: "hidden" }, "Another label"), field, known, unsure, undo)),
-    show: ({ text, choices: offered }) => {
+    show: ({ text, reason, choices: offered }) => {
       choices = offered.map(choice);
       group.replaceChildren(...choices);
-      return make("p", { class: "text", dir: "auto" }, text);
+      return make("div", {}, make("p", { class: "text", dir: "auto" }, text), why(reason));
     },
     counts: () => {
       known.replaceChildren(...current.labels.map((label) => make("option", { value: label })));
@@ -129,10 +161,10 @@ addEventListener("keydown", (event) => {
 
 page.replaceChildren(
   make("header", {}, make("h1", {}, review.title)),
-  make("section", { "aria-labelledby": "question" }, make("h2", { id: "question" }, review.question), kind.above, question,
-    kind.controls, fault),
+  make("section", { "aria-labelledby": "question" }, make("h2", { id: "question" }, review.question), kind.controls, fault,
+    kind.above, question),
   make("section", { "aria-labelledby": "progress" }, make("h2", { id: "progress" }, "So far"), progress, figure,
     make("p", { class: "soft" }, kind.note),
-    make("div", { class: "row" }, finish)));
+    make("div", { class: "row" }, finish), work));
 ask("state").then(() => { document.body.dataset.ready = "true"; });
 setInterval(() => { if (current && current.learning && !busy) ask("state"); }, 1500);

@@ -25,14 +25,19 @@ class AnswersFile:
     Args:
         path: the file; it is made if it is not there.
         columns: the names of its columns. A file with other columns is refused and stays as it is.
+        older: other columns that are taken, of a file that an earlier version began; it keeps them.
+
+    Attributes:
+        columns: those of the file.
+        answers: the rows below the header.
 
     Raises:
         InputError: the file has other columns, is too large or not UTF-8, or another review has it open.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str]) -> None:
+    def __init__(self, path: Path, columns: Sequence[str], older: Sequence[str] = ()) -> None:
         self.path = path
-        self._columns = list(columns)
+        self.columns, self._older = list(columns), list(older)
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
         except OSError as error:
@@ -58,7 +63,9 @@ class AnswersFile:
         if size > MAX_BYTES:
             raise InputError(f"{self.path}: has {size:,} bytes, a file of answers at most {MAX_BYTES:,}")
         data = os.pread(self._file, size, 0)
-        header = csv_line(self._columns).encode()
+        if self._older and data.startswith(before := csv_line(self._older).encode()) and len(data) >= len(before):
+            self.columns = self._older
+        header = csv_line(self.columns).encode()
         if not data or (len(data) < len(header) and header.startswith(data)):
             os.ftruncate(self._file, 0)
             self._end = self._write(header, 0)
@@ -74,8 +81,8 @@ class AnswersFile:
         try:
             text = data.decode()
             for row in csv.reader(io.StringIO(text, newline=""), strict=True):
-                if len(row) != len(self._columns):
-                    raise InputError(f"{self.path}: a row has {len(row)} columns, and {len(self._columns)} are wanted")
+                if len(row) != len(self.columns):
+                    raise InputError(f"{self.path}: a row has {len(row)} columns, and {len(self.columns)} are wanted")
                 yield row
         except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{self.path}: cannot be read as a file of answers: {error}") from error
@@ -87,8 +94,27 @@ class AnswersFile:
         os.fsync(self._file)
         return place
 
+    def _check_unchanged(self) -> None:
+        """Raise InputError where another program has replaced, removed or changed the file since the last answer."""
+        try:
+            there = self.path.stat(follow_symlinks=False)
+        except OSError:
+            there = None
+        own = os.fstat(self._file)
+        if there is None or (there.st_dev, there.st_ino, there.st_size) != (own.st_dev, own.st_ino, self._end):
+            raise InputError(
+                f"{self.path}: another program has replaced or changed it, so this answer is not written; stop the"
+                " review and start it again: it goes on with the answers that the file has"
+            )
+
     def add(self, answer: Sequence[str]) -> None:
-        """Write an answer; it is on disk when this returns. Raises OSError if the disk is full, and then nothing is."""
+        """Write an answer; it is on disk when this returns.
+
+        Raises:
+            InputError: another program has replaced or changed the file; nothing is written.
+            OSError: the disk is full; nothing is written.
+        """
+        self._check_unchanged()
         try:
             end = self._write(csv_line(answer).encode(), self._end)
         except OSError:
@@ -99,9 +125,10 @@ class AnswersFile:
         self.answers.append(list(answer))
 
     def undo(self) -> list[str] | None:
-        """Take back the last answer of this review and return it; None if there is none."""
+        """Take back the last answer of this review and return it; None if there is none. Raises InputError as `add`."""
         if not self._lengths:
             return None
+        self._check_unchanged()
         end = self._end - self._lengths[-1]
         os.ftruncate(self._file, end)
         os.fsync(self._file)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from threading import Timer
 from typing import Annotated, Any
 
-import orjson
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.errors import GramvecError, InputError
-from gramvec.jobs.report.page import render
+from gramvec.jobs.report.page import render, to_json
 from gramvec.jobs.review.session import ReviewSession
 
 HOST = "127.0.0.1"
+# Longer than the page waits between two questions about what finishing does.
+LINGER_SECONDS = 1.5
 MAX_BODY_BYTES = 10_000
 MAX_ANSWER = 1_000  # characters
 HEADERS = {"cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
@@ -48,13 +50,18 @@ def create_review_app(
     def show_page() -> HTMLResponse:
         """Return the page."""
         subject = session.subject
-        data = orjson.dumps({"title": subject.title, "question": subject.question, "kind": subject.kind})
+        data = to_json({"title": subject.title, "question": subject.question, "kind": subject.kind})
         return HTMLResponse(render(subject.title, data, page_script="review.js", connect="'self'"), headers=HEADERS)
 
     @router.get("/state")
     def read_state() -> Response:
         """Return the question that is asked now, and what was answered."""
         return _json(session.state())
+
+    @router.get("/work")
+    def read_work() -> Response:
+        """Return what finishing does now; it does not wait for it."""
+        return _json(session.work.show())
 
     @router.post("/answers")
     def add_answer(answer: ReviewAnswer) -> Response:
@@ -89,7 +96,7 @@ def create_review_app(
 
 
 def _json(state: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(state, default=list), media_type="application/json", headers=HEADERS)
+    return Response(to_json(state), media_type="application/json", headers=HEADERS)
 
 
 class _LimitedBody:
@@ -134,7 +141,7 @@ class ReviewServer:
             raise InputError(f"port {port} of {HOST} is taken; give another --port") from error
         token = secrets.token_urlsafe(24)
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
-        app = create_review_app(session, token, self.stop)
+        app = create_review_app(session, token, self._stop_soon)
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=5,
                                 timeout_graceful_shutdown=5)  # fmt: skip
         self._server = uvicorn.Server(config)
@@ -142,6 +149,12 @@ class ReviewServer:
     def run(self) -> None:
         """Serve until the review is finished, or SIGINT or SIGTERM ends it."""
         self._server.run(sockets=[self._socket])
+
+    def _stop_soon(self) -> None:
+        """Stop after what the page may have asked meanwhile is answered."""
+        later = Timer(LINGER_SECONDS, self.stop)
+        later.daemon = True
+        later.start()
 
     def stop(self) -> None:
         """Stop after the responses that are under way."""

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 STRATA = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
 PRIOR_ANSWERS = 4.0
+# What has a score below FAR is mostly of the first strata, where few are asked about and a small share is many pairs.
+FAR, FAR_ANSWERS = 0.1, 10
 DRAWS = 2_000
 INTERVAL = (0.05, 0.95)
 
@@ -30,7 +32,7 @@ class EstimatedShare(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Estimated precision and recall of the pairs from a threshold on."""
+    """Estimated precision and recall of the pairs from a threshold on; recall among the candidates."""
 
     precision: EstimatedShare
     recall: EstimatedShare
@@ -71,6 +73,15 @@ def estimate_quality(
         _share(mean[above].sum() / written if written else 1.0, precision),
         _share(mean[above].sum() / max(mean.sum(), 1e-9), recall),
     )
+
+
+def knows_far(scores: PairScores, asked: NDArray[np.int64], threshold: float) -> bool:
+    """Return True if FAR_ANSWERS pairs with scores below FAR were answered, or all of them.
+
+    Before that, recall is what the scores say of pairs that nobody has looked at.
+    """
+    far = scores < min(FAR, threshold)
+    return int(far[asked].sum()) >= min(FAR_ANSWERS, int(far.sum()))
 
 
 def _share(value: float, draws: PairScores) -> EstimatedShare:

@@ -23,15 +23,16 @@ from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.fit_matcher import check_enough, scikit_learn
+from gramvec.jobs.matching.inputs import read_labels
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.matching.match_tables import check_unweighted
 from gramvec.jobs.matching.matcher import PairLabels
-from gramvec.jobs.matching.table_files import TableFiles, default_columns
+from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.label_questions import LabelQuestions
 from gramvec.jobs.review.pair_questions import PairQuestions
 from gramvec.jobs.review.pair_review import PairReview, PairTables
-from gramvec.jobs.review.session import ReviewSession
+from gramvec.jobs.review.session import FinishWork, ReviewSession
 from gramvec.jobs.tables.inputs import STDIN, why_not_written
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write
 from gramvec.jobs.tables.staging import check_no_input, check_outputs, check_place
@@ -86,16 +87,29 @@ class PairReviewJob(TableFiles):
         scikit_learn("ensemble")  # a missing library is reported before the work
         columns = default_columns(self.on)
         check_unweighted(Field((), (), column.weight) for column in columns)
-        with closing(AnswersFile(self.labels, PairReview.columns)) as answers:
+        with closing(AnswersFile(self.labels, PairReview.columns, PairReview.older)) as answers:
             read = self.read_tables(columns, watch)
-            tables = PairTables(read.fields, read.columns, read.blocks, (read.left.ids, read.right.ids), read.same)
+            ids = read.left.ids, read.right.ids
+            tables = PairTables(read.fields, read.columns, read.blocks, ids, read.same, read.digest_of)
+            self._check_answers(read, len(answers.answers), watch)
             title = f"Review of {self.left.name}"
             title += "" if self.left == self.right else f" and {self.right.name}"
-            write = partial(self._write_matches, write_command=write_command)
+            work = FinishWork()
+            write = partial(self._write_matches, write_command=write_command, work=work)
             pairs = PairReview(title, tables, write, threads=self.threads or count_cores(), progress=watch)
-            return _serve(ReviewSession(PairQuestions(pairs), answers), self.port, self.labels, watch)
+            return _serve(ReviewSession(PairQuestions(pairs), answers, work), self.port, self.labels, watch)
 
-    def _write_matches(self, answers: PairLabels, *, write_command: WriteCommand | None) -> list[str]:
+    def _check_answers(self, tables: ReadTables, answers: int, watch: JobWatch) -> None:
+        """Report answers about rows that are gone or were changed. Raises InputError for one unless it is skipped."""
+        if not answers:
+            return
+        skipped = read_labels(
+            [self.labels], tables.left.ids, tables.right.ids, on_error=self.on_error, digest_of=tables.digest_of
+        ).skipped
+        if skipped:
+            watch.report(f"{self.labels}: {skipped:,} answers about rows that are gone or were changed are left out")
+
+    def _write_matches(self, answers: PairLabels, *, write_command: WriteCommand | None, work: FinishWork) -> list[str]:
         """Match the tables, by the answers if they are enough, and return what came out.
 
         Raises InputError as `MatchJob.run` does.
@@ -109,7 +123,7 @@ class PairReviewJob(TableFiles):
         except InputError as error:
             sentences.append(f"Matches are written without them, by the pair model: {error}.")
         job = MatchJob(**options)
-        messages = _run_quietly(lambda watch: job.run(watch).summary)
+        messages = _run_quietly(lambda watch: job.run(watch).summary, work)
         repeats = f" The command that repeats this: {write_command(job)}" if write_command else ""
         return [*sentences, *messages, f"{self.output} has the matches.{repeats}"]
 
@@ -153,17 +167,17 @@ class LabelReviewJob(InputFile):
         with closing(AnswersFile(self.labels, LabelQuestions.columns)) as answers, closing(load(head.model)) as model:
             head.check_bundle(model.digest, model.dimension)
             texts = self._read_texts(watch)
-            known = {*texts}
+            known, work = {*texts}, FinishWork()
             given = [(" ".join(text.split()), label) for text, label in answers.answers]
             others = [(text, label) for text, label in given if label and text not in known]
             vectors = embed_with_bar(model, model.prepare([*texts, *(text for text, _ in others)]), watch)
             watch.close()
             questions = LabelQuestions(
                 f"Labels of {self.source.name}", texts, vectors[: len(texts)], head,
-                partial(self._write_head, head, write_command=write_command),
+                partial(self._write_head, head, write_command=write_command, work=work),
                 others=(others, vectors[len(texts) :]), before=[text for text, _ in given],
             )  # fmt: skip
-            return _serve(ReviewSession(questions, answers), self.port, self.labels, watch)
+            return _serve(ReviewSession(questions, answers, work), self.port, self.labels, watch)
 
     def _read_texts(self, watch: JobWatch) -> list[str]:
         """Return the different texts, white space as single spaces, so that each answer is a line of its file."""
@@ -173,7 +187,9 @@ class LabelReviewJob(InputFile):
         )  # fmt: skip
         return [text for text in dict.fromkeys(" ".join(text.split()) for text in table.values[self.column]) if text]
 
-    def _write_head(self, head: Head, written: Sequence[str], *, write_command: WriteCommand | None) -> list[str]:
+    def _write_head(
+        self, head: Head, written: Sequence[str], *, write_command: WriteCommand | None, work: FinishWork
+    ) -> list[str]:
         """Learn a head from the answers, and return what came out. Raises InputError as `FitJob.run` does."""
         count = sum(label != "" for label in written)
         sentences = [f"{count:,} label{' is' if count == 1 else 's are'} in {self.labels}."]
@@ -181,35 +197,24 @@ class LabelReviewJob(InputFile):
             return [*sentences, "No head is written: answer with two labels or more; the same command goes on."]
         job = FitJob(
             labeled=self.labels, output=self.output, model=head.model, several=head.several,
-            on_error="skip" if "" in written else "stop", overwrite=self.overwrite,
+            overwrite=self.overwrite,
         )  # fmt: skip
         try:
-            messages = _run_quietly(lambda watch: job.run(watch).summary)
+            messages = _run_quietly(lambda watch: job.run(watch).summary, work)
         except InputError as error:
             raise InputError(f"no head is written: {error}") from error
         repeats = f" The command that repeats this: {write_command(job)}" if write_command else ""
         return [*sentences, *messages, f"{self.output} has the head.{repeats}"]
 
 
-class _MessageList(JobWatch):
-    """Watcher that keeps the messages."""
-
-    def __init__(self) -> None:
-        self.messages: list[str] = []
-
-    def report(self, message: str) -> None:
-        """Keep the message."""
-        self.messages.append(message)
-
-
-def _run_quietly(run: Callable[[JobWatch], str]) -> list[str]:
+def _run_quietly(run: Callable[[JobWatch], str], work: FinishWork) -> list[str]:
     """Run a job, and return its messages and the lines of its summary. Raises InputError for what is not written."""
-    watch = _MessageList()
+    work.messages.clear()
     try:
-        summary = run(watch)
+        summary = run(work)
     except OSError as error:
         raise InputError(why_not_written(error)) from error
-    return [*watch.messages, *summary.splitlines()]
+    return [*work.messages, *summary.splitlines()]
 
 
 def _check_files(labels: Path, inputs: list[Path], outputs: list[Path], *, overwrite: bool) -> None:

@@ -121,6 +121,7 @@ class LabelQuestions:
         text = self._texts[number]
         return {
             "text": text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…",
+            "reason": "unsure",
             "choices": [{"label": now.labels[at], "score": float(scores[at])} for at in best.tolist()],
         }
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.jobs.report.records import Pair, ScoreHistogram
-from gramvec.jobs.review.estimate import Quality, estimate_quality
-from gramvec.jobs.review.proposals import propose
+from gramvec.jobs.review.estimate import Quality, estimate_quality, knows_far
+from gramvec.jobs.review.proposals import Reason, propose
 from gramvec.jobs.review.session import Answers
 
 # How an answer stands in the file: as `gramvec match --labels` reads it. An unsure answer is no label.
@@ -78,14 +78,17 @@ class PairQuestions:
         self.job = job
         self.title, self.question, self.columns = job.title, job.question, job.columns
         self.first, self.names, self.find = job.first, job.names, job.find
+        self._reasons: dict[int, Reason] = {}
 
     def propose(self, now: LearnedScores, asked: set[int], seed: int) -> list[int]:
         """Return the pairs that teach most, see `proposals`."""
-        return propose(now.scores, now.threshold, asked, self.job.rows, seed)
+        chosen = propose(now.scores, now.threshold, asked, self.job.rows, seed)
+        self._reasons |= chosen
+        return [*chosen]
 
     def show(self, number: int, now: LearnedScores) -> dict[str, Any]:
-        """Return the pair."""
-        return {"pair": self.job.show(number, now.scores)}
+        """Return the pair, and why it is asked."""
+        return {"pair": self.job.show(number, now.scores), "reason": self._reasons.get(number)}
 
     def write(self, answer: str) -> str:
         """Return 1, 0 or nothing. Raises InputError for another answer than yes, no and unsure."""
@@ -109,6 +112,7 @@ class PairQuestions:
             "no": given.count("no"),
             "unsure": given.count("unsure"),
             "estimate": None if estimate is None else _as_json(estimate),
+            "knows_far": knows_far(now.scores, pairs, now.threshold),
             "scores": ScoreHistogram.from_scores(now.scores, now.threshold, unit=self.job.unit),
         }
 

@@ -13,6 +13,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Blocks, Field
 from gramvec.jobs.matching.fit_matcher import fit_matcher
+from gramvec.jobs.matching.inputs import DIGEST, why_changed
 from gramvec.jobs.matching.match_tables import MIN_SCORE, score_fields, threshold_of
 from gramvec.jobs.matching.matcher import PairLabels, score_pairs
 from gramvec.jobs.matching.nearest import Matches, select_pairs
@@ -33,6 +34,7 @@ class PairTables(NamedTuple):
         blocks: a key for each row of both tables; only rows of the same key are compared.
         ids: what names the rows of both tables.
         same: whether both are one table.
+        digest_of: returns `digest_texts` of a left and a right row.
     """
 
     fields: Sequence[Field]
@@ -40,6 +42,7 @@ class PairTables(NamedTuple):
     blocks: Blocks | None
     ids: Ids
     same: bool
+    digest_of: Callable[[int, int], str]
 
 
 class PairReview:
@@ -58,7 +61,8 @@ class PairReview:
 
     question = "Are these two rows the same thing?"
     unit = "candidate pairs"
-    columns: tuple[str, ...] = ("left", "right", "match")
+    columns: tuple[str, ...] = ("left", "right", DIGEST, "match")
+    older: tuple[str, ...] = ("left", "right", "match")
 
     def __init__(
         self,
@@ -103,16 +107,23 @@ class PairReview:
         return show_pair(candidates, pair, tables.fields, tables.columns, tables.ids)
 
     def names(self, pair: int) -> tuple[str, ...]:
-        """Return the ids of both rows."""
+        """Return the ids of both rows, and the digest of their texts."""
         left, right = self.rows(pair)
-        return self._tables.ids[0][left], self._tables.ids[1][right]
+        return self._tables.ids[0][left], self._tables.ids[1][right], self._tables.digest_of(left, right)
 
     def find(self, names: tuple[str, ...]) -> int | None:
-        """Return the pair of two ids, of one table in either order; None if it is no candidate."""
-        orders = (names, names[::-1]) if self._tables.same else (names,)
+        """Return the pair of two ids, of one table in either order; None if it is no candidate, or has other texts.
+
+        Args:
+            names: both ids, and the digest of the texts, which older files of answers lack.
+        """
+        ids, digests = names[:2], names[2:]
+        orders = (ids, ids[::-1]) if self._tables.same else (ids,)
         for left, right in orders:
             rows = self._rows[0].get(left), self._rows[1].get(right)
             if rows[0] is None or rows[1] is None:
+                continue
+            if why_changed(digests[0] if digests else "", self._tables.digest_of(rows[0], rows[1])) is not None:
                 continue
             key = rows[0] * len(self._tables.ids[1]) + rows[1]
             place = int(np.searchsorted(self._keys, key))

@@ -7,11 +7,13 @@ The page and the command know only this module. A `ReviewSubject` provides the q
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Generic, Protocol, TypeVar
 
 from gramvec.errors import GramvecError, InputError
+from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.threads import ProcessLock, ThreadPool
 
@@ -20,6 +22,43 @@ log = logging.getLogger("gramvec.jobs.review")
 L = TypeVar("L")
 # Answers by the number of what was asked.
 Answers = Mapping[int, str]
+
+
+class FinishWork(JobWatch):
+    """Watcher of what finishing does, which any thread may read while it works.
+
+    Attributes:
+        messages: what the jobs said.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self._now: tuple[str, int | None, int, float] | None = None
+
+    def start(self, task: str, total: int | None = None, unit: str = "rows", done: int = 0) -> None:
+        """Begin a task."""
+        self._now = task, total, done, time.monotonic()
+
+    def advance(self, count: int, detail: str = "") -> None:
+        """Count what is done."""
+        if self._now is not None:
+            task, total, done, began = self._now
+            self._now = task, total, done + count, began
+
+    def report(self, message: str) -> None:
+        """Keep a message."""
+        self.messages.append(message)
+
+    def show(self) -> dict[str, Any]:
+        """Return the task, its share that is done (None if nobody knows) and its seconds, as values of JSON."""
+        if self._now is None:
+            return {"task": "", "share": None, "seconds": 0}
+        task, total, done, began = self._now
+        return {
+            "task": task,
+            "share": min(done / total, 1) if total else None,
+            "seconds": round(time.monotonic() - began),
+        }
 
 
 class ReviewSubject(Protocol[L]):
@@ -89,10 +128,12 @@ class ReviewSession(Generic[L]):
     Args:
         subject: what is reviewed.
         answers: the open file of answers. Answers that it has already count, and are not asked again.
+        work: what finishing does now; `subject` keeps it up to date.
     """
 
-    def __init__(self, subject: ReviewSubject[L], answers: AnswersFile) -> None:
+    def __init__(self, subject: ReviewSubject[L], answers: AnswersFile, work: FinishWork | None = None) -> None:
         self.subject = subject
+        self.work = work or FinishWork()
         self._file = answers
         self._lock = ProcessLock()
         self._learner = ThreadPool(1, "gramvec-review")
@@ -151,7 +192,8 @@ class ReviewSession(Generic[L]):
             if number != self._question():
                 raise InputError("this question is not asked now; load the page again")
             written = self.subject.write(answer)
-            self._file.add([*self.subject.names(number), written])
+            names = self.subject.names(number)[: len(self._file.columns) - 1]
+            self._file.add([*names, written])
             self._answered[number] = self.subject.read(written)
             self._order.append(number)
             self._queue.pop(0)

@@ -128,7 +128,7 @@ def build_index(
                 f"{output}: its {JOURNAL} is damaged, or no build's; delete it, or choose another --output"
             ) from None
     try:
-        with lock_for_writing(output), closing(Source(source)) as opened:
+        with lock_for_writing(output), closing(Source(source, form or form_of(source))) as opened:
             reader = open_reader(opened, form or form_of(source), column, keep=True)
             job = _job(embedder, reader, id_column, filters, truncate, on_error)
             left = _left(output, job, embedder) if resume else None

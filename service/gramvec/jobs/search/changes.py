@@ -68,7 +68,7 @@ def add_to_index(
     arguments and errors are those of `build_index`; InputError also for another model.
     """
     check_model(read_manifest(path), embedder, path)
-    with lock_for_writing(path), closing(Source(source)) as opened:
+    with lock_for_writing(path), closing(Source(source, form or form_of(source))) as opened:
         manifest = read_manifest(path)
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:

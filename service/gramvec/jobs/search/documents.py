@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,9 @@ from gramvec.text import json_bounds
 from gramvec.text.arrays import Int64s
 
 MAX_ID = 256
+# Of a whole number that JSON's readers keep as it is: less than 2^53.
+MAX_WHOLE_DIGITS = 15
+_is_plain = re.compile(r"[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?", re.ASCII).fullmatch
 # Documents that are read together when all are.
 TOGETHER = 2_048
 
@@ -117,7 +122,7 @@ class DocumentEncoder:
 
     def _document(self, number: int, text: str, record: Record) -> RawDocument:
         try:
-            line = json_line(number, record)[:-1]
+            line = json_line(number, self._with_numbers(record))[:-1]
             if b"[" in line or line.count(b"{") > 1:
                 json_bounds.parse(line)
         except json_bounds.TooLarge as error:
@@ -126,6 +131,17 @@ class DocumentEncoder:
             raise InputError(str(error).removeprefix(f"line {number}: ")) from None
         values = [values_by(by, record, guessed=by.column in self._guessed) for by in self._manifest.filters]
         return RawDocument(self._id(number, record), line, tokens(text), values)
+
+    def _with_numbers(self, record: Record) -> Record:
+        """Return a record whose columns that are filtered by as numbers hold numbers: a file of CSV has texts only."""
+        texts = {
+            by.column: value
+            for by in self._manifest.filters
+            if by.kind == "number" and isinstance(value := record.get(by.column), str) and not is_code(value)
+        }
+        if not texts:
+            return record
+        return record | {column: plain_number(value) for column, value in texts.items() if value.strip()}
 
     def _id(self, number: int, record: Record) -> str:
         name = self._manifest.id
@@ -166,6 +182,24 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
                 f"{shown} is not a {by.kind} to filter by; mend it, or build with --filter {by.column}:text"
             ) from None
     return list(dict.fromkeys(found))
+
+
+def plain_number(text: str) -> int | float | str:
+    """Return the number that a text of digits is; the text itself where no number has just these digits and sign.
+
+    >>> plain_number("193.73"), plain_number("7"), plain_number("1.50"), plain_number("12345678901234567890.1")
+    (193.73, 7, 1.5, '12345678901234567890.1')
+    """
+    stripped = text.strip()
+    if not _is_plain(stripped):
+        return text
+    try:
+        if not any(sign in stripped for sign in ".eE") and len(stripped) <= MAX_WHOLE_DIGITS:
+            return int(stripped)
+        number = float(stripped)
+        return number if Decimal(repr(number)) == Decimal(stripped) else text
+    except (ValueError, ArithmeticError):
+        return text
 
 
 def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, vectors: Bytes) -> EncodedBlock:

@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
@@ -24,18 +24,22 @@ from gramvec.jobs.search.changes import add_to_index, remove_from_index
 from gramvec.jobs.search.documents import Record
 from gramvec.jobs.search.filters import Where, conditions_of
 from gramvec.jobs.search.folder import IndexManifest, size_of
-from gramvec.jobs.search.snapshot import Hit, Only, Snapshot, open_snapshot
+from gramvec.jobs.search.snapshot import Hit, Only, Snapshot, TopDocuments, open_snapshot
 from gramvec.jobs.search.vectors import unit_vectors
 from gramvec.jobs.tables.batches import MISSING, list_names, value_at
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.text.frames import is_missing, rows_of, to_plain
-from gramvec.text.inputs import iterate_texts, not_a_text
+from gramvec.text.inputs import is_whole, iterate_texts, not_a_text
+from gramvec.text.vocabulary import Vocabulary
 from gramvec.threads import ProcessLock, count_cores
 
 MAX_HITS = 10_000
 # Queries that are answered together.
 TOGETHER = 32
+# Words of a query whose unknown ones are taken for names, letters of each at most, and letters of a name at least.
+MAX_SHORT, MAX_WORD, MIN_NAME = 4, 64, 4
+_WORD = re.compile(r"[^\W_]+")
 # A name from an untrusted file is looked for among models, never as a path.
 _NAME = re.compile(r"\w[\w.+-]*")
 
@@ -163,6 +167,7 @@ class Index:
         queries: str | Iterable[str],
         k: int = 10,
         *,
+        offset: int = 0,
         where: Where | None = None,
         only: Only | None = None,
         min_score: float = 0.0,
@@ -174,6 +179,7 @@ class Index:
         Args:
             queries: a text, or any iterable of texts.
             k: 1 to 10,000.
+            offset: how many of the best are left out, for the next page; with k at most 10,000.
             where: conditions on columns that the index can be narrowed by, all of which hold: a value, a list of values
                 one of which a row has, None for a row without one, or bounds as in {"gte": 10, "lt": 20}, and "ne" for
                 not equal.
@@ -188,7 +194,9 @@ class Index:
         """
         asked = [queries] if isinstance(queries, str) else queries
         return list(
-            self.stream(asked, k, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate)
+            self.stream(
+                asked, k, offset=offset, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate
+            )
         )
 
     def stream(
@@ -196,6 +204,7 @@ class Index:
         queries: Iterable[str],
         k: int = 10,
         *,
+        offset: int = 0,
         where: Where | None = None,
         only: Only | None = None,
         min_score: float = 0.0,
@@ -205,6 +214,10 @@ class Index:
         """Yield what `search` returns for each of any number of queries, in bounded memory."""
         snapshot = self.snapshot()
         check_k(k)
+        if not is_whole(offset) or not 0 <= offset <= MAX_HITS - k:
+            raise InputError(
+                f"offset: must be a whole number from 0 to {MAX_HITS:,} less k, got {offset!r}", field="offset"
+            )
         check_min_score(min_score)
         if only is not None and only not in get_args(Only):
             raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
@@ -214,8 +227,30 @@ class Index:
             prepared = self.embedder.prepare(texts, truncate=truncate)
             asked = [Demands(text) if literal else demands_of(text) for text in prepared]
             units = None if only == "letters" else unit_vectors(self.embedder, [query.text for query in asked])
-            for found in snapshot.find(asked, units, k, conditions, only, min_score):
-                yield snapshot.hits(found)
+            names = (
+                () if units is None or only is not None else [names_in(query.text, self.embedder) for query in asked]
+            )
+            for found in snapshot.find(asked, units, k + offset, conditions, only, min_score, names):
+                yield snapshot.hits(TopDocuments(found.addresses[offset:], found.scores[offset:]))
+
+    def count(self, where: Where | None = None) -> int:
+        """Return how many documents meet conditions, as of `search`: the total of a narrowed list.
+
+        Raises InputError for a condition that is not valid.
+        """
+        return self._snapshot.count(conditions_of(self.manifest.filters, where))
+
+    def get(self, ids: str | int | Iterable[str | int]) -> list[Record | None]:
+        """Return the record of each id, None for an id that is not there.
+
+        Raises InputError for ids that are neither texts nor whole numbers.
+        """
+        found = self._snapshot.get(ids_in(ids))
+        return [None if document is None else document.record for document in found]
+
+    def items(self) -> Iterator[tuple[str, Record]]:
+        """Yield the id and the record of every document, in the order in which they were added."""
+        return ((document.id, document.record) for document in self._snapshot.all_documents())
 
     def snapshot(self) -> Snapshot:
         """Return the documents as they are now; a commit does not change it."""
@@ -249,6 +284,27 @@ class Index:
         return len(self)
 
 
+def names_in(query: str, embedder: Embedder) -> str:
+    """Return the words of a short query of which a model knows no meaning, such as a brand's; "" for none."""
+    words = _WORD.findall(query.casefold()) if len(query) <= MAX_SHORT * MAX_WORD else []
+    known = model_words(embedder) if 1 < len(words) <= MAX_SHORT else frozenset()
+    names = [word for word in words if word not in known and len(word) >= MIN_NAME] if known else []
+    return " ".join(names) if len(names) < len(words) else ""
+
+
+def model_words(embedder: Embedder) -> frozenset[str]:
+    """Return the words whose meaning a model has; none of a model of other units."""
+    vocabulary: Any = embedder.bundle.vocabulary
+    if not isinstance(vocabulary, Vocabulary):
+        return frozenset()
+    return _words_of(vocabulary)
+
+
+@lru_cache(4)
+def _words_of(vocabulary: Vocabulary) -> frozenset[str]:
+    return frozenset(vocabulary.word_texts)
+
+
 def find_model(path: Path, manifest: IndexManifest) -> str:
     """Return the name of an index's model, which is looked for among models. Raises InputError for any other name."""
     if _NAME.fullmatch(manifest.model) is None:
@@ -258,7 +314,7 @@ def find_model(path: Path, manifest: IndexManifest) -> str:
 
 def check_k(k: int) -> None:
     """Raise InputError if k is not a whole number from 1 to 10,000."""
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MAX_HITS:
+    if not is_whole(k) or not 1 <= k <= MAX_HITS:
         raise InputError(f"k: must be a whole number from 1 to {MAX_HITS:,}, got {k!r}", field="k")
 
 

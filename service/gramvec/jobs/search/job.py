@@ -188,11 +188,13 @@ class SearchJob(FileJob):
         file: a file of them, one a line.
         where: conditions that hits meet: COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or COLUMN:[A TO B].
         k: hits for each query, at most.
+        offset: of the best hits, how many are left out, for the next page.
         only: compare only "letters", or only "meaning".
         min_score: leave out hits with a lower score.
         literal: take -word and "a phrase" in a query as they are.
         output: a .csv, .tsv, .jsonl or .parquet file of the hits; - is standard output; None writes none.
         overwrite: replace an output that gramvec did not write.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         model: name of a model, or a folder; None for the index's.
         device: that computes the vectors.
         truncate: cut queries that are too long.
@@ -204,11 +206,13 @@ class SearchJob(FileJob):
     file: Path | None = None
     where: tuple[str, ...] = ()
     k: Annotated[int, Field(ge=1, le=MAX_HITS)] = 10
+    offset: Annotated[int, Field(ge=0, le=MAX_HITS)] = 0
     only: Only | None = None
     min_score: Annotated[float, Field(ge=0)] = 0.0
     literal: bool = False
     output: Path | None = None
     overwrite: bool = False
+    safe_cells: bool = False
     model: str | None = None
     device: Device = "auto"
     truncate: bool = False
@@ -249,7 +253,7 @@ class SearchJob(FileJob):
         if self.output is None:
             return sum(1 for _ in answers)
         form = form_to_write(self.output, TABLE_FORMS, option="")
-        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records())
+        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records(), safe_cells=self.safe_cells)
         return answered
 
     def open_answers(self, watch: JobWatch = NO_WATCH) -> tuple[list[str], Iterator[AnsweredQuery]]:
@@ -257,8 +261,8 @@ class SearchJob(FileJob):
         index = Index(self.index, model=self.model, device=self.device, threads=self.threads)
         queries, texts = tee(self.queries if self.file is None else _read_lines(self.file))
         hits = index.stream(
-            texts, self.k, where=parse_conditions(self.where), only=self.only, min_score=self.min_score,
-            literal=self.literal, truncate=self.truncate,
+            texts, self.k, offset=self.offset, where=parse_conditions(self.where), only=self.only,
+            min_score=self.min_score, literal=self.literal, truncate=self.truncate,
         )  # fmt: skip
         return index.columns, self._answer(queries, hits, watch)
 

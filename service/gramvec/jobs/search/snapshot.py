@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -43,6 +43,7 @@ from gramvec.jobs.search.vectors import VectorFile, round_units
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, MAX_LOOKED_UP, MAX_SEARCHED, count_ngrams, idf
 from gramvec.lexical.top_k import top_k
+from gramvec.lexical.units import with_units
 from gramvec.text.arrays import Floats, Int64s
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 
@@ -202,6 +203,7 @@ class Snapshot:
         conditions: Conditions = (),
         only: Only | None = None,
         min_score: float = 0.0,
+        names: Sequence[str] = (),
     ) -> list[TopDocuments]:
         """Return the k best documents for each query.
 
@@ -212,6 +214,7 @@ class Snapshot:
             conditions: of `conditions_of`.
             only: "meaning" leaves the letters out.
             min_score: a document with a lower score, or with 0 or less, is not returned.
+            names: for each query, its words of which the model knows no meaning, with spaces between, or "".
         """
         with ENGINE_CALLS, engine_errors(self.path):
             allowed = self._rows_within(conditions) if units is not None else None
@@ -227,7 +230,7 @@ class Snapshot:
                 if only == "meaning":
                     limit = k if demanded is None else k * NEAREST_TIMES
                     return self._of_rows(*self.vectors.nearest(unit, limit, near[at]), demanded, k)
-                return self._by_both(query.text, unit, near[at], conditions, demanded, k)
+                return self._by_both(query.text, unit, near[at], conditions, demanded, k, names[at] if names else "")
 
             def find_above(at: int) -> TopDocuments:
                 found = find_one(at)
@@ -262,6 +265,26 @@ class Snapshot:
         """Return the document at an address. Raises InputError where the index is damaged."""
         with ENGINE_CALLS:
             return self.stored.at(address)
+
+    def count(self, conditions: Conditions = ()) -> int:
+        """Return how many documents meet conditions."""
+        within = self._rows_within(conditions) if conditions else None
+        return self.documents if within is None else within.size
+
+    def get(self, ids: Sequence[str]) -> list[StoredDocument | None]:
+        """Return the document of each id, None for an id that is not there. Raises InputError for a damaged index."""
+        found: list[StoredDocument | None] = []
+        with engine_errors(self.path):
+            for given_id in ids:
+                query = self._query.term_query(self._schema, "id", given_id, index_option="basic")
+                hits = self._searcher.search(query, 1, count=False).hits
+                found.append(self.document(hits[0][1]) if hits else None)
+        return found
+
+    def all_documents(self) -> Iterator[StoredDocument]:
+        """Yield all documents, in the order in which they were added."""
+        for documents, _ in self.stored.by_row():
+            yield from documents
 
     def first_record(self) -> Record:
         """Return what is stored with a document of one of the first rows."""
@@ -338,12 +361,21 @@ class Snapshot:
         return TopDocuments([by_row[row] for row in rows[there].tolist()], cosines[there].tolist())
 
     def _by_both(
-        self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, demanded: Any, k: int
+        self, text: str, unit: Floats, among: Int64s | None, conditions: Conditions, demanded: Any, k: int, name: str
     ) -> TopDocuments:
-        """Return the best of the union of what letters and meaning propose, by the sum of both scores."""
+        """Return the best of the union of what letters and meaning propose, by the sum of both scores.
+
+        Where documents have a word of `name`, of which the model knows no meaning, the cosine of a document counts by
+        how much of it the document has: of "betadine ointment" the common word decides the meaning, and may not decide
+        alone. A word that no document has may be a misspelt one, and changes nothing.
+        """
         limit = max(k, CANDIDATES)
         (addresses, letters), query, share = self._by_letters(text, conditions, demanded, limit)
         rows = self._rows(addresses)
+        if known := " ".join(word for word in name.split() if self._has_word(word)):
+            named = self._by_letters(known, conditions, demanded, limit)[0]
+            if named.scores:
+                return self._by_name(unit, named, TopDocuments(addresses, letters), (query, share), demanded, k)
         near, of_near = self.vectors.nearest(unit, limit if demanded is None else limit * NEAREST_TIMES, among)
         cosines = self.vectors.cosines(unit, np.array(rows, np.int64))
         if len(rows) >= limit:
@@ -353,10 +385,7 @@ class Snapshot:
         missing = np.setdiff1d(near, rows).tolist()
         if missing:
             # The rows that only meaning proposes: their documents, with the letters' scores of those.
-            wanted = self._query.const_score_query(self._with_rows(missing), 0.0)
-            occur = self._engine.Occur
-            either = self._query.boolean_query([(occur.Must, wanted), (occur.Should, query)])
-            others = self._searcher.search(self._within(either, (), demanded), len(missing), count=False).hits
+            others = self._searcher.search(self._among(missing, query, demanded), len(missing), count=False).hits
             more = [address for _, address in others]
             addresses, letters = addresses + more, letters + [score / share for score, _ in others]
             added = self._rows(more)
@@ -368,6 +397,48 @@ class Snapshot:
         scores = cosines.astype(np.float64) + np.array(letters)
         order = top_k(scores, k, places).tolist()
         return TopDocuments([addresses[at] for at in order], [float(scores[at]) for at in order])
+
+    def _by_name(
+        self, unit: Floats, named: TopDocuments, found: TopDocuments, letters: tuple[Any, float], demanded: Any, k: int
+    ) -> TopDocuments:
+        """Return the best of what letters propose for a query and for its name; meaning counts by the name's share.
+
+        Args:
+            unit: float32[d], the query's vector.
+            named: what the name's letters propose.
+            found: what all letters propose.
+            letters: the query of all letters, and what its scores are divided by.
+            demanded: as of `_by_letters`.
+            k: how many are wanted.
+        """
+        shares = dict(zip(self._rows(named.addresses), named.scores, strict=True))
+        of_letters = dict(zip(self._rows(found.addresses), found.scores, strict=True))
+        by_row = dict(zip(self._rows(named.addresses), named.addresses, strict=True))
+        by_row |= dict(zip(of_letters, found.addresses, strict=True))
+        if missing := [row for row in shares if row not in of_letters]:
+            query, share = letters
+            hits = self._searcher.search(self._among(missing, query, demanded), len(missing), count=False).hits
+            of_letters |= dict(
+                zip(self._rows([address for _, address in hits]), (score / share for score, _ in hits), strict=True)
+            )
+        places = np.array([*by_row], np.int64)
+        cosines = self.vectors.cosines(unit, places).astype(np.float64)
+        has = np.minimum(np.array([shares.get(row, 0.0) for row in by_row]) / named.scores[0], 1.0)
+        scores = cosines * has + np.array([of_letters.get(row, 0.0) for row in by_row])
+        order = top_k(scores, k, places).tolist()
+        addresses = [*by_row.values()]
+        return TopDocuments([addresses[at] for at in order], [float(scores[at]) for at in order])
+
+    def _has_word(self, word: str) -> bool:
+        """Return True if a document has all n-grams of a word."""
+        parts = [(self._engine.Occur.Must, self._ngram(name)) for name in count_ngrams(word)]
+        return bool(parts) and bool(self._searcher.search(self._query.boolean_query(parts), 1, count=False).hits)
+
+    def _among(self, rows: Sequence[int], query: Any, demanded: Any) -> Any:
+        """Return a query that scores these rows alone."""
+        wanted = self._query.const_score_query(self._with_rows(rows), 0.0)
+        occur = self._engine.Occur
+        return self._within(self._query.boolean_query([(occur.Must, wanted), (occur.Should, query)]), (), demanded)
 
     def _with_rows(self, rows: Iterable[int]) -> Any:
         # Seven times as fast as a set of terms, for which tantivy walks through all rows.
@@ -388,7 +459,7 @@ class Snapshot:
         N-grams that no document has, that are common in a large index, and of long texts all but the rarest, are left
         out of both. Removed documents count until they are merged away, here and in tantivy's own sums.
         """
-        counts = dict(islice(count_ngrams(text).items(), MAX_LOOKED_UP))
+        counts = dict(islice(count_ngrams(with_units(text)).items(), MAX_LOOKED_UP))
         names = list(counts)
         holding = np.array([self._searcher.doc_freq("letters", name) for name in names], np.float64)
         weights = idf(np.minimum(holding, self.counted), self.counted) * list(counts.values())

@@ -102,6 +102,21 @@ def list_names(names: Iterable[str]) -> str:
     return (", ".join(quote_column(name) for name in found[:MAX_NAMED]) or "none") + more
 
 
+def suggest_columns(name: str, names: Iterable[str], option: str) -> str | None:
+    """Return what to write for columns whose names were put together, as in "name,email"; None for another name."""
+    known = {*names}
+    for between in ",;|+":
+        parts = [part.strip() for part in name.split(between)]
+        if len(parts) > 1 and known.issuperset(parts):
+            return f"name one column at a time: {' '.join(f'{option} {part}' for part in parts[:MAX_NAMED])}"
+    left, colon, right = name.partition(":")
+    if colon and left in known:
+        return f"columns of two names are written {option} {left}={right}"
+    if any(column.partition("=")[0] == name for column in known):
+        return f"choose one with {option}, and write \\= for a = in its name"
+    return None
+
+
 def quote_column(name: str) -> str:
     """Return a column's name for a message: as it is if it can be printed, quoted if it is empty or longer than 40."""
     return name if name.strip() and len(name) <= 40 and name.isprintable() else f"'{quote(name)}'"

@@ -56,7 +56,7 @@ class TableRows:
         name: str | None = None,
     ) -> None:
         given = format if isinstance(format, FileFormat) else FileFormat(format or form_of(path))
-        self.source = Source(path)
+        self.source = Source(path, given)
         self.name = name or self.source.name
         try:
             header = not positional or given.form not in ("txt", "tsv") or self._names_one(given, positional)

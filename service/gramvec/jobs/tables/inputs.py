@@ -34,6 +34,9 @@ from gramvec.jobs.tables.decoding import (
 Form = Literal["txt", "jsonl", "json", "csv", "tsv", "parquet", "xlsx", "ods"]
 SPREADSHEETS = ("xlsx", "ods")
 
+# Forms whose end is read first.
+WHOLE_FILES = ("parquet", *SPREADSHEETS)
+
 FORMS = get_args(Form)
 STDIN = Path("-")
 COMPRESSED = (".gz", ".zst")
@@ -121,10 +124,17 @@ class Source:
     """An open input, decompressed where its ending or its first bytes say gzip or Zstandard.
 
     `size` is the file's in bytes, None for a pipe.
+
+    Args:
+        path: the input; - is standard input.
+        form: of the input. One that is read from a plain file alone refuses a pipe before it waits for a writer.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, form: Form | FileFormat | None = None) -> None:
         self.path = path
+        known = form.form if isinstance(form, FileFormat) else form
+        if known in WHOLE_FILES and path != STDIN and path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(f"{path}: .{known} is read from a plain file, and this is none; save it to one")
         self.name = "standard input" if path == STDIN else str(path)
         self._raw: BinaryIO = sys.stdin.buffer if path == STDIN else _open(path)
         status = None

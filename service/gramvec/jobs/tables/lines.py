@@ -158,6 +158,11 @@ class JsonReader(LineReader):
         except orjson.JSONDecodeError as error:
             block.refuse(self._not_json(error, block))
             return
+        if block.numbers == [1] and _is_whole_frame(record):
+            raise InputError(
+                f"{self.source.name}: is an object of columns, as DataFrame.to_json() writes it, and rows are wanted; "
+                "write it with orient='records'"
+            )
         if not isinstance(record, dict):
             block.refuse('not a JSON object such as {"text": "..."}')
             return
@@ -183,6 +188,23 @@ class JsonReader(LineReader):
     def _not_json(self, error: orjson.JSONDecodeError, block: Block) -> str:
         """Return why a row is bad that cannot be parsed."""
         return f"not JSON ({quote(error)})"
+
+
+def _is_whole_frame(record: Any) -> bool:
+    """Return True for a frame of pandas in one object: by columns, by the index, split, or as a table with a schema.
+
+    Of the first two, only those that number the rows from 0 are told from a row whose cells are objects.
+    """
+    if not isinstance(record, dict) or not record:
+        return False
+    if record.keys() == {"columns", "index", "data"}:
+        return all(isinstance(cell, list) for cell in record.values())
+    if record.keys() == {"schema", "data"}:
+        return isinstance(record["data"], list) and isinstance(record["schema"], dict) and "fields" in record["schema"]
+    names = [cell.keys() for cell in record.values() if isinstance(cell, dict)]
+    numbers = [{*map(str, range(len(keys)))} for keys in (record, names[0] if names else ())]
+    same = len(names) == len(record) and all(keys == names[0] for keys in names)
+    return same and bool(names[0]) and (names[0] == numbers[1] or record.keys() == numbers[0])
 
 
 class JsonFileReader(JsonReader):

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, TypeVar, get_args
 from gramvec.errors import InputError
 from gramvec.jobs.tables.inputs import STDIN
 from gramvec.jobs.tables.staging import is_stream, output_file
-from gramvec.jobs.tables.writers import csv_line, encoder, tsv_line
+from gramvec.jobs.tables.writers import csv_line, encoder, safe_cell, tsv_line
 
 TableForm = Literal["csv", "tsv", "jsonl", "parquet"]
 TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
@@ -86,6 +86,7 @@ def write_table(
     records: Iterable[dict[str, Any]],
     *,
     header: bool = True,
+    safe_cells: bool = False,
 ) -> None:
     """Write rows to standard output, a pipe, or a file that appears when it is whole.
 
@@ -95,6 +96,7 @@ def write_table(
         names: the columns, in order; a row without one has nothing there.
         records: the rows. Lists are joined with " | " in CSV and TSV; TSV has spaces for tabs and line feeds.
         header: whether the first line of CSV and TSV names the columns.
+        safe_cells: whether cells and names of CSV and TSV that a spreadsheet would take for formulas are made texts.
 
     Raises:
         InputError: a value has no place in the form; the message has the number of the row.
@@ -104,8 +106,9 @@ def write_table(
             _write_parquet(file, names, iter(records))
             return
         if form != "jsonl" and header:
-            file.write((csv_line if form == "csv" else tsv_line)(names).encode())
-        encode = encoder(form, names)
+            shown = map(safe_cell, names) if safe_cells else names
+            file.write((csv_line if form == "csv" else tsv_line)(shown).encode())
+        encode = encoder(form, names, safe_cells=safe_cells)
         file.writelines(encode(number, record) for number, record in enumerate(records, start=1))
 
 

@@ -7,15 +7,20 @@ the memory of all before it. What a process may take is bounded for any of these
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date, datetime, time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
+from xml.etree import ElementTree
 
 import orjson
 
@@ -27,6 +32,11 @@ from gramvec.jobs.tables.lines import JsonReader
 MAX_MEMORY_BYTES = 2 << 30
 MAX_CPU_SECONDS = 300
 MAX_SAID_BYTES = 2000
+# Of a sheet's XML: what is read at a time, the longest cell that can hold an error, the list of sheets, and all.
+CHUNK_BYTES, MAX_CELL_BYTES, MAX_PART_BYTES, MAX_SHEET_BYTES = 1 << 20, 1 << 16, 16 << 20, 512 << 20
+_ERROR = b't="e"'
+_PLACE = re.compile(rb'\br="([A-Z]{1,3}\d{1,7})"').search
+_VALUE = re.compile(rb"<v>([^<>]{1,20})</v>").search
 NEEDS = "a spreadsheet needs python-calamine; install it with: pip install 'gramvec[sheets]'"
 # The message for a process that was ended from outside, or by Rust for want of memory.
 TOO_MUCH = (
@@ -98,8 +108,9 @@ class SheetReader(JsonReader):
         first = self._lines.read() or b""
         if not first:
             self._finish()
-        self._columns = ColumnNames(orjson.loads(first) if first else [])
-        self.notes = self._columns.notes
+        header, notes = orjson.loads(first) if first else ([], [])
+        self._columns = ColumnNames(header)
+        self.notes = [*notes, *self._columns.notes]
         if self.column is not None and self._columns.names:
             self._columns.check(self.column, self.source.name)
 
@@ -133,7 +144,7 @@ class SheetReader(JsonReader):
 
 
 def main() -> None:
-    """Print a sheet's rows as JSON: the header's names, then arrays of a row's number and its values."""
+    """Print a sheet's rows as JSON: the header's names and notes, then arrays of a row's number and its values."""
     limit_process()
     path, *sheet = sys.argv[1:]
     try:
@@ -153,7 +164,10 @@ def limit_process() -> None:
 
 
 def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
-    """Yield the names of the columns, then each row that has a value: its number from 1 and as many values.
+    """Yield the names of the columns and notes, then each row that has a value: its number from 1 and as many values.
+
+    A note is a sentence about the sheet: that it is hidden, though nobody named it, and how many of its cells are
+    formulas that failed.
 
     Raises InputError for a file that cannot be read, an unknown sheet, and a header that is too wide.
     """
@@ -166,7 +180,12 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
             raise InputError(f"has no sheet {quote_column(sheet)}; it has {list_names(names)}: choose one with --sheet")
         if not names:
             return
-        found = book.get_sheet_by_name(sheet if sheet is not None else names[0])
+        name = names[0] if sheet is None else sheet
+        notes = [] if sheet is not None or str(book.sheets_metadata[0].visible).endswith(".Visible") else [
+            f"the first sheet, {quote_column(name)}, is hidden; --sheet reads another of {list_names(names)}"
+        ]  # fmt: skip
+        notes += _note_errors(path, name)
+        found = book.get_sheet_by_name(name)
     except (CalamineError, OSError) as error:
         raise InputError(f"cannot be read ({quote(error)}); save it again, or as CSV") from error
     if found.start is None:  # an empty sheet, whose rows some versions cannot iterate
@@ -180,9 +199,61 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
             if len(values) > MAX_COLUMNS:
                 raise InputError(f"has {len(values):,} columns; the limit is {MAX_COLUMNS:,}, remove some")
             header = ["" if value is None else str(value) for value in values]
-            yield list(header)
+            yield [header, notes]
         else:
             yield [number, *values]
+
+
+def _note_errors(path: Path, sheet: str) -> list[str]:
+    """Return a sentence about the cells of a sheet of .xlsx that hold an error, such as #REF!; none without any.
+
+    The library has nothing in such a cell. What cannot be read in this way is read by it, which says what is wrong.
+    """
+    count, first = 0, ""
+    damage = (zipfile.BadZipFile, KeyError, StopIteration, ElementTree.ParseError, NotImplementedError, RuntimeError)
+    with (
+        suppress(*damage, EOFError, zlib.error),
+        zipfile.ZipFile(path) as zipped,
+        zipped.open(_part_of(zipped, sheet)) as file,
+    ):
+        for cell in _cells_with_errors(file):
+            count += 1
+            tag = cell.partition(b">")[0]
+            place, value = _PLACE(tag), _VALUE(cell, len(tag))
+            first = first or " ".join(found[1].decode("ascii", "replace") for found in (value, place) if found)
+    if not count:
+        return []
+    what = "cell holds an error and counts" if count == 1 else "cells hold an error and count"
+    return [f"{count:,} {what} as empty, such as {first}; see to its formula"]
+
+
+def _cells_with_errors(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the XML of each cell that holds an error, of a sheet's first MAX_SHEET_BYTES."""
+    rest, done = b"", 0
+    while done < MAX_SHEET_BYTES and (chunk := file.read(CHUNK_BYTES)):
+        done += len(chunk)
+        data = rest + chunk
+        begin = max(data.rfind(b"<c "), 0)
+        rest = data[begin:][-MAX_CELL_BYTES:]
+        yield from _errors_in(data[:begin])
+    yield from _errors_in(rest)
+
+
+def _errors_in(data: bytes) -> Iterator[bytes]:
+    if _ERROR in data:
+        yield from (cell for cell in data.split(b"<c ") if _ERROR in cell.partition(b">")[0])
+
+
+def _part_of(zipped: zipfile.ZipFile, sheet: str) -> str:
+    """Return the name of the part of .xlsx that holds a sheet. Raises KeyError where it is not named as usual."""
+    book, links = (
+        ElementTree.fromstring(zipped.open(name).read(MAX_PART_BYTES))  # noqa: S314 - in a bounded process
+        for name in ("xl/workbook.xml", "xl/_rels/workbook.xml.rels")
+    )
+    found = {one.get("name"): one for one in book.iter() if one.tag.endswith("}sheet")}[sheet]
+    link = next(value for name, value in found.items() if name.endswith("}id"))
+    target = {one.get("Id"): one.get("Target", "") for one in links}[link]
+    return target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
 
 
 def _value(value: Any) -> Any:

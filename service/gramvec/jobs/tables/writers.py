@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -20,6 +21,9 @@ from gramvec.errors import InputError
 from gramvec.jobs.tables.batches import Block, Records
 
 OutputForm = Literal["jsonl", "npy", "csv", "tsv", "parquet"]
+# What begins a formula in Excel, LibreOffice or Google Sheets (OWASP, CSV injection).
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_is_number = re.compile(r"[+-]?\d{1,300}([.,]\d{1,300})?([eE][+-]?\d{1,3})?").fullmatch
 OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 
 
@@ -119,12 +123,19 @@ class RowsForm(Writes):
         column: of the texts, which JSON lines have for a bad row, too.
         added: the new columns.
         shown: escapes a cell for a terminal.
+        safe_cells: as of `encoder`.
     """
 
     def __init__(
-        self, form: Literal["csv", "tsv", "jsonl"], column: str, added: AddedColumns, shown: Callable[[str], str] = str
+        self,
+        form: Literal["csv", "tsv", "jsonl"],
+        column: str,
+        added: AddedColumns,
+        shown: Callable[[str], str] = str,
+        *,
+        safe_cells: bool = False,
     ) -> None:
-        self._form, self._column, self._added, self._shown = form, column, added, shown
+        self._form, self._column, self._added, self._shown, self._safe_cells = form, column, added, shown, safe_cells
         self._names: list[str] = []
 
     def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
@@ -139,7 +150,8 @@ class RowsForm(Writes):
             own = list(dict.fromkeys(chain.from_iterable(records_of(block) if block else []))) or [self._column]
         self._added.check(own)
         self._names = [*own, *self._added.names]
-        return (csv_line if self._form == "csv" else tsv_line)(self._names).encode()
+        shown = [safe_cell(name) if self._safe_cells else name for name in self._names]
+        return (csv_line if self._form == "csv" else tsv_line)(shown).encode()
 
     def resume(self, stage: Path) -> None:
         """Take the columns from the header."""
@@ -149,7 +161,7 @@ class RowsForm(Writes):
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the lines of a block. Raises InputError, with the line's number, for a column the header lacks."""
-        line = encoder(self._form, self._names, self._shown)
+        line = encoder(self._form, self._names, self._shown, safe_cells=self._safe_cells)
         added = zip(*self._added.values(block, vectors, missing), strict=True)
         return b"".join(
             line(number, record | dict(zip(self._added.names, values, strict=True)))
@@ -188,7 +200,11 @@ class VectorRowsForm(RowsForm):
 
 
 def encoder(
-    form: Literal["csv", "tsv", "jsonl"], names: Sequence[str], shown: Callable[[str], str] = str
+    form: Literal["csv", "tsv", "jsonl"],
+    names: Sequence[str],
+    shown: Callable[[str], str] = str,
+    *,
+    safe_cells: bool = False,
 ) -> Callable[[int, dict[str, Any]], bytes]:
     """Return a function of a row's number and its columns that gives its bytes.
 
@@ -197,12 +213,17 @@ def encoder(
             has spaces for tabs and line feeds.
         names: the columns, in order; none for JSON lines with the members of each row.
         shown: escapes a cell of TSV.
+        safe_cells: whether a cell of CSV or TSV that a spreadsheet would take for a formula is made a text.
     """
+    safe: Callable[[str], str] = safe_cell if safe_cells else str
     if form == "jsonl":
         return lambda number, record: json_line(number, {name: record.get(name) for name in names} if names else record)
     if form == "csv":
-        return lambda _, record: csv_line(cell(record.get(name)) for name in names).encode("utf-8", "replace")
-    return lambda _, record: tsv_line((cell(record.get(name)) for name in names), shown).encode("utf-8", "replace")
+        return lambda _, record: csv_line(safe(cell(record.get(name))) for name in names).encode("utf-8", "replace")
+    # A line of TSV has no white space around a cell, so that only what is left can begin a formula.
+    return lambda _, record: tsv_line(
+        (cell(record.get(name)) for name in names), lambda text: shown(safe(text))
+    ).encode("utf-8", "replace")  # fmt: skip
 
 
 def cell(value: Any) -> str:
@@ -216,6 +237,11 @@ def cell(value: Any) -> str:
     if isinstance(value, list | tuple | dict):
         return orjson.dumps(value, _as_text, orjson.OPT_SERIALIZE_NUMPY).decode()
     return str(value)
+
+
+def safe_cell(text: str) -> str:
+    """Return a cell with "'" before it where a spreadsheet takes it for a formula: OWASP's rule, but for numbers."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) and not _is_number(text) else text
 
 
 def records_of(block: Block) -> Records:

@@ -30,6 +30,10 @@ MIN_MEASURED_COST = 512
 UNASKED_SECONDS = 0.01
 
 
+# Where a scope's extensions (ASGI) have a function that tells whether the client has gone.
+HAS_GONE = "gramvec.has_gone"
+
+
 class ClientGone(Exception):
     """The client of a request has gone, so nothing more is computed for it."""
 

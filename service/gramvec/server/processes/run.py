@@ -41,6 +41,7 @@ def serve(settings: Settings) -> None:
     Raises:
         GramvecError: an address cannot be listened on, a model cannot be loaded, or no worker can start.
     """
+    logs.open_missing_streams()
     # Until there are models to reload, a hang-up is ignored; by default it would end the process.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     logs.configure(settings.log_format)

@@ -22,11 +22,11 @@ import uvicorn
 from gramvec.errors import InputError
 from gramvec.server.app import Application
 from gramvec.server.errors import HttpError, reload_failed_error
-from gramvec.server.processes.tls import new_context, tls_options
+from gramvec.server.processes.tls import new_context, state_of_files, tls_options
 from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
-from gramvec.server.state.service import PROCESS, Process, Service
+from gramvec.server.state.service import Process, Service
 from gramvec.server.telemetry.logs import FIELDS
 from gramvec.server.telemetry.metrics import UNKNOWN_ROUTE
 
@@ -102,6 +102,7 @@ def limits_of(settings: Settings) -> Limits:
         header_seconds=settings.header_timeout_seconds,
         body_seconds=settings.body_timeout_seconds,
         send_seconds=settings.send_timeout_seconds,
+        keep_alive_seconds=settings.keep_alive_seconds,
     )
 
 
@@ -148,6 +149,7 @@ class Server(uvicorn.Server, Process):
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = self.reload_refused = False
         self.reloads = 0
+        self._certificate_state = state_of_files(settings)
 
     def _count_refused(self, status: int, *, begun: bool, request_id: bytes) -> None:
         """Count an answer that the application never gave, and log it where all requests are."""
@@ -209,7 +211,7 @@ class Server(uvicorn.Server, Process):
         self._sockets = sockets or []
         self.on_begin(self.loop)
         self.should_exit = self._service.draining
-        self.lifespan.state[PROCESS] = self
+        self._service.host = self
         await super().startup(sockets)
         self.on_ready()
 
@@ -219,6 +221,7 @@ class Server(uvicorn.Server, Process):
             self.on_sweep()
         if counter % TRIM_TICKS == 0:
             trim()
+            await self._renew_certificate()
         return await super().on_tick(counter)
 
     # Reloads
@@ -234,10 +237,26 @@ class Server(uvicorn.Server, Process):
             await self._listen_with(context)
         return await self._service.renew()
 
+    async def _renew_certificate(self) -> None:
+        """Take a certificate whose files have changed, once they fit together; the old one serves until then."""
+        settings = self._service.settings
+        state = state_of_files(settings)
+        if state == self._certificate_state or self._service.draining or (self._reload and not self._reload.done()):
+            return
+        self._certificate_state = state
+        try:
+            context = new_context(settings)
+        except InputError as error:
+            log.error("the certificate was not renewed, the old one stays: %s", error)
+        else:
+            await self._listen_with(context)
+            log.info("the certificate was renewed")
+
     async def _listen_with(self, context: ssl.SSLContext) -> None:
         """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""
         loop, old = asyncio.get_running_loop(), self.servers
         self.config.ssl = context
+        self._certificate_state = state_of_files(self._service.settings)
         self.servers = [
             await loop.create_server(self._make_protocol, sock=listener.dup(), ssl=context, backlog=BACKLOG)
             for listener in self._sockets

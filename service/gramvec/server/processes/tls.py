@@ -77,6 +77,20 @@ def new_context(settings: Settings) -> ssl.SSLContext:
     )
 
 
+def state_of_files(settings: Settings) -> tuple[tuple[int, int, int] | None, ...]:
+    """Return the inode, size and time of each file of the certificate; None for one that cannot be read."""
+    paths = (settings.tls_certificate, settings.tls_key, settings.tls_key_password_file, settings.tls_client_ca)
+    return tuple(map(_state_of, [path for path in paths if path is not None]))
+
+
+def _state_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
+
+
 def _check_file(name: str, path: Path | None) -> None:
     """Raise InputError unless this is a readable regular file: opening a FIFO would block forever."""
     if path is None:

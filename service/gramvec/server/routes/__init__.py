@@ -1,1 +1,1 @@
-"""Handlers of the routes, and the table that lists them."""
+"""Routes for texts, for operators and for people."""

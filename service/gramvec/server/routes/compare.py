@@ -14,9 +14,9 @@ from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, MAX_PAIRS, TOP_K, explain
 from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Scores, ok
-from gramvec.server.request import Request
 from gramvec.server.responses import (
     ENTRY_NUMBERS,
     Headers,
@@ -58,25 +58,25 @@ router = model_router("texts")
     )
     | ERRORS,
 )
-async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
+async def compare_texts(work: ModelWork, body: SimilarityRequest) -> Response:
     """Compare texts by their cosine in [-1, 1]: one with many, pairs, or every left text with every right one.
 
     A text without a single known feature scores 0 with everything; the header `x-empty-inputs` names such texts.
     """
-    served = request.model(body.model, nominal=True)
+    served = work.model(body.model, nominal=True)
     inputs = body.inputs
     if body.top_k is not None and not isinstance(inputs, LeftAndRight):
         raise InputError("top_k goes with inputs of left and right only; leave it out", field="top_k")
     texts = inputs.texts()
-    request.check_count(len(texts))
+    work.check_count(len(texts))
     parameters = body.parameters or SimilarityParameters()
-    texts = request.prepare(
+    texts = work.prepare(
         served, texts, inputs.path, truncate=parameters.truncate, direction=parameters.truncation_direction
     )
     n_left = 0 if isinstance(inputs, Pairs) else len(inputs.left) if isinstance(inputs, LeftAndRight) else 1
-    request.reserve(_bytes_of(n_left, len(texts), body.top_k))
+    work.reserve(_bytes_of(n_left, len(texts), body.top_k))
     rows, distinct = _distinct(texts)
-    embedded = await request.embed(served, distinct)
+    embedded = await work.embed(served, distinct)
     embeddings = embedded.take(rows)
 
     empty = np.flatnonzero(embeddings.feature_counts == 0)
@@ -91,7 +91,7 @@ async def compare_texts(request: Request, body: SimilarityRequest) -> Response:
     if n_left * n_right <= LOOP_SCORES:
         matrix = compute()
     else:
-        with request.admit("comparisons", n_left * n_right) as job:
+        with work.admit("comparisons", n_left * n_right) as job:
             matrix = await job.run(compute)
     if isinstance(matrix, Best):
         columns = ENTRY_NUMBERS * matrix.scores.shape[1]
@@ -212,16 +212,16 @@ class MatchAnswer(BaseModel):
 
 
 @router.post("/match", responses=ok("The matches, by left text and then the highest score.", MatchAnswer) | ERRORS)
-async def match_texts(request: Request, body: MatchRequest) -> Response:
+async def match_texts(work: ModelWork, body: MatchRequest) -> Response:
     """Match two lists of texts: the most similar right texts of each left one, by rare n-grams and words.
 
     No model takes part: this is what `gramvec match` does with tables. All pairs of texts are considered.
     """
-    service = request.service
-    request.check_count(len(body.left) + len(body.right))
+    service = work.service
+    work.check_count(len(body.left) + len(body.right))
     served = service.admit()
-    texts = request.prepare(served, [*body.left, *body.right], body.path)
-    characters = request.check_characters(texts, MAX_MATCH_CHARACTERS)
+    texts = work.prepare(served, [*body.left, *body.right], body.path)
+    characters = work.check_characters(texts, MAX_MATCH_CHARACTERS)
     n_left, n_right = len(body.left), len(body.right)
     top = min(body.top or CANDIDATES, n_right)
     if n_left * n_right > MAX_MATCH_PAIRS:
@@ -230,11 +230,11 @@ async def match_texts(request: Request, body: MatchRequest) -> Response:
         )
     if n_left * top > MAX_MATCHES:
         raise too_large_error(f"{n_left} left texts with top {top} are more than {MAX_MATCHES} matches; ask for fewer")
-    request.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
+    work.reserve(BYTES_A_CHARACTER * characters + n_left * top * ENTRY_BYTES)
     left, right = texts[:n_left], texts[n_left:]
-    with request.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
+    with work.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
         encoded = await job.run(lambda: _match(left, right, body.top, body.threshold, bool(body.one_to_one)))
-    request.count_job(job, served, texts)
+    work.count_job(job, served, texts)
     return Response([encoded])
 
 
@@ -342,15 +342,15 @@ class Explained(Body):
 
 
 @router.post("/explain", responses=ok("The score and its parts.", Explained) | ERRORS)
-async def explain_texts(request: Request, body: ExplainRequest) -> Response:
+async def explain_texts(work: ModelWork, body: ExplainRequest) -> Response:
     """Explain the cosine of two texts: the features that made it, and what each character adds to it.
 
     The score is that of `/similarity`. Where the model has no bias, the contributions sum to it.
     """
-    served = request.model(body.model)
+    served = work.model(body.model)
     inputs = body.inputs
     texts = [inputs.source_sentence, inputs.target_sentence]
-    request.prepare(served, texts, inputs.path, truncate=False)
+    work.prepare(served, texts, inputs.path, truncate=False)
     for index, text in enumerate(texts):
         if len(text) > MAX_CHARACTERS:
             path = inputs.path(index)
@@ -360,11 +360,11 @@ async def explain_texts(request: Request, body: ExplainRequest) -> Response:
                 index=index,
             )
 
-    def work() -> bytes:
+    def explain_both() -> bytes:
         return to_json(explain(served.embedder, *texts, top_k=body.top_k or TOP_K).to_dict())
 
     pairs = len(texts[0]) * len(texts[1])
-    with request.admit("explanations", EXPLAIN_COST + pairs // EXPLAIN_PAIRS) as job:
-        encoded = await job.run(work)
-    request.count_job(job, served, texts)
+    with work.admit("explanations", EXPLAIN_COST + pairs // EXPLAIN_PAIRS) as job:
+        encoded = await job.run(explain_both)
+    work.count_job(job, served, texts)
     return Response([encoded])

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, Vectors, check_precision, finish, quantize
 from gramvec.lexical.sparse import SparseEmbedder, uniform
-from gramvec.server.model_route import ModelRoute, model_router
+from gramvec.server.inference import ModelWork
+from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, OTHER_FORMS, SHAPE_HEADERS, Matrix, Scores, ok
 from gramvec.server.request import Request
 from gramvec.server.responses import (
@@ -30,13 +31,12 @@ from gramvec.server.responses import (
 )
 from gramvec.server.routes.compare import compare_texts
 from gramvec.server.schemas import (
-    Body,
     Direction,
+    EmbedOrSimilarity,
     EmbedRequest,
     LenientBody,
     OneOrManyBody,
     OneOrManyTexts,
-    SimilarityRequest,
     Truncate,
 )
 from gramvec.server.state.memory_budget import NUMBER_BYTES
@@ -48,38 +48,28 @@ BASE64 = "application/json; encoding=base64"
 MEDIA_TYPES = (JSON, RAW, NPY, BASE64)
 
 
-class EitherRoute(ModelRoute):
-    """Route of two bodies; the shape of the inputs selects one."""
-
-    def schema(self, value: Any) -> type[Body]:
-        """Return the schema of this body."""
-        compares = isinstance(value, dict) and isinstance(value.get("inputs"), dict)
-        return SimilarityRequest if compares else EmbedRequest
-
-
 router = model_router("texts")
-root = model_router("texts", EitherRoute)
 
 
 @router.post("/embed", responses=ok("The vectors.", Matrix, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS) | ERRORS)
-async def embed_texts(request: Request, body: EmbedRequest) -> Response:
+async def embed_texts(request: Request, work: ModelWork, body: EmbedRequest) -> Response:
     """Embed texts: one vector for each text, in the order of the inputs.
 
     The response is always a list of vectors, also for one text. `Accept` chooses its form: `application/json`,
     `application/octet-stream` (raw little-endian rows, see the headers `x-shape` and `x-dtype`), `application/x-npy`,
     or `application/json; encoding=base64` (a list of such rows).
     """
-    served = request.model(body.model, nominal=True)
+    served = work.model(body.model, nominal=True)
     embedder = served.embedder
     texts, normalize = body.texts(), body.normalize is not False
-    dimensions = request.dimensions(served, body.dimensions)
-    request.check_count(len(texts))
+    dimensions = work.dimensions(served, body.dimensions)
+    work.check_count(len(texts))
     columns, width = embedder.columns(body.space, dimensions)  # before the model works, not after
     if body.precision not in (None, "float32"):
         check_precision(body.precision, normalize=normalize)
-    texts = request.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    request.reserve(len(texts) * width * NUMBER_BYTES)
-    embeddings = await request.embed(served, texts, body.path)
+    texts = work.prepare(served, texts, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    work.reserve(len(texts) * width * NUMBER_BYTES)
+    embeddings = await work.embed(served, texts, body.path)
     vectors, finished = make_finisher(embeddings.of_columns(columns), normalize, dimensions, body.precision)
     accept = request.sent.get(b"accept", b"*/*")
     media_type = JSON if accept == b"*/*" else choose_media_type(accept.decode("latin-1"))
@@ -99,17 +89,17 @@ async def embed_texts(request: Request, body: EmbedRequest) -> Response:
     return Response(pieces, media_type, headers)
 
 
-@root.post(
+@router.post(
     "/",
     responses=ok("The response of /embed or /similarity.", Matrix | Scores, OTHER_FORMS, SHAPE_HEADERS | EMPTY_HEADERS)
     | ERRORS,
 )
-async def embed_or_compare(request: Request, body: EmbedRequest | SimilarityRequest) -> Response:
+async def embed_or_compare(request: Request, work: ModelWork, body: EmbedOrSimilarity) -> Response:
     """Embed or compare texts: `/embed`, or `/similarity` where `inputs` is an object.
 
     This route is for clients that know only the address of the server.
     """
-    return await (embed_texts(request, body) if isinstance(body, EmbedRequest) else compare_texts(request, body))
+    return await (embed_texts(request, work, body) if isinstance(body, EmbedRequest) else compare_texts(work, body))
 
 
 def make_finisher(
@@ -211,21 +201,21 @@ class SparseValue(BaseModel):
     )
     | ERRORS,
 )
-async def embed_sparse_texts(request: Request, body: SparseRequest) -> Response:
+async def embed_sparse_texts(request: Request, work: ModelWork, body: SparseRequest) -> Response:
     """Embed texts sparsely: their n-grams of 3 and 4 characters, hashed to 16,777,216 columns, at length 1.
 
     A value is how often the text has the n-gram. Your store has to weigh how rare it is among your texts, as Qdrant
     does with `modifier: idf`. No model takes part.
     """
-    service, given = request.service, body.texts()
-    request.check_count(len(given))
+    service, given = work.service, body.texts()
+    work.check_count(len(given))
     served = service.admit()
-    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    characters = request.check_characters(texts, MAX_SPARSE_CHARACTERS)
-    request.reserve(BYTES_A_CHARACTER * characters)
-    with request.admit("sparse vectors", 2 * characters) as job:
+    texts = work.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    characters = work.check_characters(texts, MAX_SPARSE_CHARACTERS)
+    work.reserve(BYTES_A_CHARACTER * characters)
+    with work.admit("sparse vectors", 2 * characters) as job:
         encoded, found = await job.run(lambda: _encode_rows(uniform(), texts))
-    request.count_job(job, served, texts)
+    work.count_job(job, served, texts)
     empty = [body.path(index) for index, row in enumerate(found) if row == 0]
     if empty:
         request.notes.append((b"x-empty-inputs", list_paths(empty)))

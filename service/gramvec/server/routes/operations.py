@@ -5,10 +5,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
 
 from gramvec import __version__
 from gramvec.server.errors import HttpError, unhealthy_error
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
@@ -28,23 +31,45 @@ TAG = "operations"
 probes, router = open_router(TAG), model_router(TAG)
 
 
-@probes.get("/health", responses=ok("The process answers."))
-async def health(request: Request) -> Response:
+class Alive(BaseModel):
+    """The response of /health."""
+
+    status: Literal["alive"] = "alive"
+
+
+class Ready(BaseModel):
+    """The response of /ready."""
+
+    status: Literal["ready"] = "ready"
+
+
+class ReadyWorkers(Ready):
+    """The response of /ready where there are several workers."""
+
+    workers: int
+    workers_running: int
+
+
+@probes.get("/health", responses=ok("The process answers.", Alive))
+async def health() -> Alive:
     """Report liveness: 200 while the process can answer at all, also while the model loads."""
-    return Response([to_json({"status": "alive"})])
+    return Alive()
 
 
-@probes.get("/ready", responses=ok("Requests are taken.") | errors(e503="They are not; the message gives the reason."))
-async def ready(request: Request) -> Response:
+@probes.get(
+    "/ready",
+    responses=ok("Requests are taken.", ReadyWorkers | Ready)
+    | errors(e503="They are not; the message gives the reason."),
+)
+async def ready(work: ModelWork) -> ReadyWorkers | Ready:
     """Report readiness: 200 when requests are taken, else 503 with the reason."""
-    service = request.service
+    service = work.service
     if reason := service.unready:
         raise unhealthy_error(reason)
-    found: dict[str, str | int] = {"status": "ready"}
-    if service.settings.workers > 1:
-        # Still 200 while one of several is replaced: the others serve, and requests should keep coming here.
-        found |= {"workers": service.settings.workers, "workers_running": service.workers_running}
-    return Response([to_json(found)])
+    if service.settings.workers == 1:
+        return Ready()
+    # Still 200 while one of several is replaced: the others serve, and requests should keep coming here.
+    return ReadyWorkers(workers=service.settings.workers, workers_running=service.workers_running)
 
 
 @router.post(
@@ -57,14 +82,14 @@ async def ready(request: Request) -> Response:
         e422="A model's folder holds no usable bundle; all models stay as they were.",
     ),
 )
-async def reload(request: Request) -> Response:
+async def reload(work: ModelWork) -> Response:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
     once, and requests under way are finished on the old ones. Else nothing changes, and the answer gives the reason.
     """
-    service = request.service
-    if not service.settings.api_key:
+    service = work.service
+    if not service.settings.needs_key:
         raise HttpError(
             403,
             "unauthorized",
@@ -74,9 +99,9 @@ async def reload(request: Request) -> Response:
 
 
 @router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))
-async def info(request: Request) -> Response:
+async def info(work: ModelWork) -> Response:
     """Describe the service: models, indexes, heads, limits, device and versions."""
-    service = request.service
+    service = work.service
     service.check_accepting()
     default = service.admit().embedder
     settings = service.settings
@@ -169,6 +194,7 @@ def _model(served: LoadedModel) -> dict[str, Any]:
         "provider": embedder.provider,
         "runtime": embedder.runtime,
         "license": manifest.provenance.get("license"),
+        "languages": manifest.provenance.get("languages"),
         "training_data": manifest.provenance.get("data"),
     }
 
@@ -194,12 +220,12 @@ SHOWN = ("digest", "kind", "precision", "device", "provider", "runtime")
     )
     | errors(401, e404="Metrics are switched off."),
 )
-async def get_metrics(request: Request) -> Response:
+async def get_metrics(request: Request, work: ModelWork) -> Response:
     """Return counters, histograms and gauges of all workers for Prometheus.
 
     The format is OpenMetrics where `Accept` asks for it.
     """
-    service = request.service
+    service = work.service
     if service.settings.metrics == "key":
         request.check(needs_key=True)
     if service.settings.metrics == "off":
@@ -209,7 +235,7 @@ async def get_metrics(request: Request) -> Response:
     service.publish()
     accept = request.sent.get(b"accept", b"").decode("latin-1")
     # In a thread: the import of the library, which the first request waits for, takes 60 ms.
-    with request.admit("expositions", EXPOSITION_COST) as job:
+    with work.admit("expositions", EXPOSITION_COST) as job:
         text, media_type = await job.run(lambda: expose_metrics(service, accept))
     return Response([text], media_type)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from gramvec.jobs.report.page import PLOT_SCRIPTS, read_asset
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import open_router
 from gramvec.server.openapi import ok
 from gramvec.server.request import Request
@@ -69,16 +70,16 @@ def _plots() -> tuple[bytes, bytes]:
 
 
 @router.get("/docs", include_in_schema=False)
-async def docs(request: Request) -> Response:
+async def docs() -> Response:
     """Show Swagger UI over /openapi.json. Its links are relative, so that a proxy may add a prefix."""
     return Response([_docs_page()], HTML, _page_headers(DOCS_POLICY))
 
 
 @router.get("/openapi.json", include_in_schema=False)
 @router.head("/openapi.json", include_in_schema=False)
-async def describe_service(request: Request) -> Response:
+async def describe_service(request: Request, work: ModelWork) -> Response:
     """Return the OpenAPI document of the application."""
-    return Response([await request.service.document(lambda: to_json(request.app.openapi()))])
+    return Response([await work.service.document(lambda: to_json(request.app.openapi()))])
 
 
 async def docs_asset(request: Request) -> Response:

@@ -6,20 +6,18 @@ No network reads both texts together: a cross-encoder does, which is better and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gramvec.embed.reranking import rerank_scores
 from gramvec.lexical.top_k import top_k
-from gramvec.server.model_route import ModelRoute, model_router
+from gramvec.server.inference import Inference, ModelWork
+from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
-from gramvec.server.request import Request
-from gramvec.server.responses import Response, to_json
-from gramvec.server.routes.openai import count_words
+from gramvec.server.responses import Response, count_words, to_json
 from gramvec.server.schemas import (
-    Body,
     Direction,
     LenientBody,
     PositiveWhole,
@@ -153,27 +151,26 @@ class VoyageAnswer(BaseModel):
     usage: RankUsage
 
 
+RERANKED = ok("The places and scores, the best first.", list[RankedText] | RankAnswer | VoyageAnswer)
 RANKED = ok("The documents' places and scores, the best first.", RankAnswer | VoyageAnswer)
 
 
-class RerankRoute(ModelRoute):
-    """Route of two bodies: `texts` as Text Embeddings Inference has them, or `documents` as Jina and Cohere."""
+def _reranks_or_ranks(value: Any) -> str:
+    return "@documents" if isinstance(value, dict) and "documents" in value else "@texts"
 
-    def schema(self, value: Any) -> type[Body]:
-        """Return the schema of this body."""
-        return RankRequest if isinstance(value, dict) and "documents" in value else RerankRequest
 
+# `texts` as Text Embeddings Inference has them, or `documents` as Jina and Cohere.
+RerankOrRankRequest = Annotated[
+    Annotated[RerankRequest, Tag("@texts")] | Annotated[RankRequest, Tag("@documents")],
+    Discriminator(_reranks_or_ranks),
+]
 
 router = model_router("texts")
-rerank = model_router("texts", RerankRoute)
 v1 = model_router("as OpenAI")
 
 
-@rerank.post(
-    "/rerank",
-    responses=ok("The places and scores, the best first.", list[RankedText] | RankAnswer | VoyageAnswer) | ERRORS,
-)
-async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> Response:
+@router.post("/rerank", responses=RERANKED | ERRORS)
+async def rerank_texts(work: ModelWork, body: RerankOrRankRequest) -> Response:
     """Rank texts for a query by the two terms of a search: the share of its letters that a text has, plus the cosine.
 
     The response has the shape of the request: that of `/v1/rerank` where it has `documents`. A score is 0 to 1; with
@@ -181,12 +178,12 @@ async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> R
     first.
     """
     if isinstance(body, RankRequest):
-        return await _rank_documents(request, body, nominal=True)
-    served = request.model(body.model, nominal=True)
-    request.check_count(1 + len(body.texts))
+        return await _rank_documents(work, body, nominal=True)
+    served = work.model(body.model, nominal=True)
+    work.check_count(1 + len(body.texts))
     given = [body.query, *body.texts]
-    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    order, scores = await _rank(request, served, texts, body.path, returned=bool(body.return_text))
+    texts = work.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    order, scores = await _rank(work, served, texts, body.path, returned=bool(body.return_text))
     scores = scores if body.raw_scores else relevance(scores)
     shown = body.top_n if body.top_n is not None else body.top_k
 
@@ -199,24 +196,24 @@ async def rerank_texts(request: Request, body: RerankRequest | RankRequest) -> R
                 entry["text"] = body.texts[entry["index"]]
         return to_json(entries)
 
-    return Response([await _run(request, encode, ENTRY_COST * len(order))])
+    return Response([await _run(work, encode, ENTRY_COST * len(order))])
 
 
 @v1.post("/v1/rerank", responses=RANKED | V1_ERRORS)
-async def rank_documents(request: Request, body: RankRequest) -> Response:
+async def rank_documents(work: ModelWork, body: RankRequest) -> Response:
     """Rank documents for a query as `/rerank` does, in the shape that Jina's and Cohere's clients know.
 
     `usage` counts words.
     """
-    return await _rank_documents(request, body)
+    return await _rank_documents(work, body)
 
 
-async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool = False) -> Response:
-    served = request.model(body.model, nominal=nominal)
+async def _rank_documents(work: Inference, body: RankRequest, *, nominal: bool = False) -> Response:
+    served = work.model(body.model, nominal=nominal)
     documents = body.texts()
-    request.check_count(1 + len(documents))
-    texts = request.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
-    order, scores = await _rank(request, served, texts, body.path, returned=bool(body.return_documents))
+    work.check_count(1 + len(documents))
+    texts = work.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
+    order, scores = await _rank(work, served, texts, body.path, returned=bool(body.return_documents))
     scores = scores if body.raw_scores else relevance(scores)
     words = await count_words(texts)
     shown = body.top_n if body.top_n is not None else body.top_k
@@ -239,13 +236,13 @@ async def _rank_documents(request: Request, body: RankRequest, *, nominal: bool 
         # Cohere's client wants an id; the request's own is in the header x-request-id.
         return to_json({"id": "rerank", "model": served.embedder.name, "results": results, "usage": counted})
 
-    return Response([await _run(request, encode, ENTRY_COST * len(order))])
+    return Response([await _run(work, encode, ENTRY_COST * len(order))])
 
 
 @router.post("/v2/rerank", responses=RANKED | ERRORS)
-async def rank_documents_v2(request: Request, body: RankRequest) -> Response:
+async def rank_documents_v2(work: ModelWork, body: RankRequest) -> Response:
     """Rank documents as `/v1/rerank` does, at the path of Cohere's later client."""
-    return await rank_documents(request, body)
+    return await rank_documents(work, body)
 
 
 def relevance(scores: list[np.float32]) -> list[np.float32]:
@@ -259,13 +256,13 @@ def relevance(scores: list[np.float32]) -> list[np.float32]:
 
 
 async def _rank(
-    request: Request, served: LoadedModel, texts: list[str], path: Callable[[int], str], *, returned: bool
+    work: Inference, served: LoadedModel, texts: list[str], path: Callable[[int], str], *, returned: bool
 ) -> tuple[list[int], list[np.float32]]:
     """Return the places and scores of all but the first text, by falling score for the first."""
     characters = sum(map(len, texts))
     held = len(texts) * ENTRY_BYTES + characters * BYTES_A_CHARACTER
-    request.reserve(held + (characters * 4 if returned else 0))
-    embeddings = await request.embed(served, texts, path)
+    work.reserve(held + (characters * 4 if returned else 0))
+    embeddings = await work.embed(served, texts, path)
     query, *others = texts
 
     def compare() -> tuple[list[int], list[np.float32]]:
@@ -273,12 +270,12 @@ async def _rank(
         order = top_k(scores, len(scores))
         return order.tolist(), list(scores[order])
 
-    return await _run(request, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
+    return await _run(work, compare, TEXT_COST * len(texts) + characters // CHARACTERS_COMPARED)
 
 
-async def _run(request: Request, work: Callable[[], T], cost: int) -> T:
+async def _run(work: Inference, compute: Callable[[], T], cost: int) -> T:
     """Return the result of work of this cost, which is done on the event loop if it is little."""
     if cost <= LOOP_COST:
-        return work()
-    with request.admit("rankings", cost) as job:
-        return await job.run(work)
+        return compute()
+    with work.admit("rankings", cost) as job:
+        return await job.run(compute)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from weakref import WeakSet
 
 from gramvec.embed.embedder import Embedder
-from gramvec.errors import GramvecError
+from gramvec.errors import GramvecError, InputError
 from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import LOOP_SECONDS, Batcher
 from gramvec.server.batching.work_queue import WorkQueue
@@ -41,8 +41,6 @@ log = logging.getLogger("gramvec.server")
 
 T = TypeVar("T")
 
-# Where a server gives the `Process` in the state of the lifespan (ASGI).
-PROCESS = "gramvec.process"
 # More than a request has beside its texts.
 FIELDS = 1_000
 
@@ -50,7 +48,7 @@ FIELDS = 1_000
 class Process:
     """The process around a service. By itself, as under any ASGI server, it has nothing to do.
 
-    A server with more to do gives one of its own in the state of the lifespan, under PROCESS.
+    A server with more to do is one itself, as `Service.host`.
 
     Attributes:
         listens_while_loading: it answers probes before the models are loaded.
@@ -80,7 +78,8 @@ class Service:
     `models` are those served, by name, the default first; empty until all of them are loaded. `aliases` are other
     names of theirs, alias -> name. `served` is the default one, None until then. `indexes` and `heads` are those that
     are served with them, by name. `given` and `given_attached` are loaded ones of the caller's, to be served from the
-    start. `encodings` are those of token ids. `process` is the one around it, since `begin`. `draining`: no request
+    start. `encodings` are those of token ids. `process` is the one around it, since `begin`; `host` is the server that
+    wants to be it, set before. `draining`: no request
     should be sent here any more, those that come are answered. `stopping`: they are refused, for the reason in
     `stop_reason`.
     """
@@ -96,12 +95,11 @@ class Service:
         self.aliases: Mapping[str, str] = MappingProxyType(aliases_of(settings.alias))
         self.encodings = open_encodings(settings.token_ids)
         self._serve({}, ())
-        self.process = Process()
+        self.host = self.process = Process()
         self.draining = self.stopping = self._closed = False
         self.stop_reason = "the service is shutting down"
         self.failure: str | None = None
-        keys = [key.get_secret_value() for key in settings.api_key]
-        self.auth = Auth(keys) if keys else None
+        self.auth = Auth(settings.read_keys()) if settings.needs_key else None
         self.logs_all = settings.access_log == "on"
         self.spans: Spans | None = None
         self.memory = MemoryBudget(settings.max_bytes_in_flight, lambda: self.process.unsent_bytes())
@@ -115,17 +113,15 @@ class Service:
     def _serve(self, models: dict[str, LoadedModel], attached: Sequence[AttachedFile]) -> None:
         self.models: Mapping[str, LoadedModel] = MappingProxyType(models)
         self.served = next(iter(models.values()), None)
+        # In Text Embeddings Inference's words.
+        self.compute_type = b"cpu" if self.served is None or self.served.embedder.device == "cpu" else b"gpu"
         self.attached = attached
         self.indexes = {served.name: served for served in attached if served.kind is INDEX}
         self.heads = {served.name: served for served in attached if served.kind is HEAD}
 
-    def begin(self, process: Process | None = None) -> None:
-        """Take up the service in this process, which may be another one than that which made it, or take it up again.
-
-        Args:
-            process: of the server; None under a server that gives none.
-        """
-        self.process = process or Process()
+    def begin(self) -> None:
+        """Take up the service in this process, which may be another than that which made it, or take it up again."""
+        self.process = self.host
         self.failure = None
         if self._closed:
             self._closed = self.draining = self.stopping = False
@@ -192,6 +188,7 @@ class Service:
         self.check_accepting()
         if self.draining:
             raise unhealthy_error(self.stop_reason)
+        self._renew_keys()
         if self._renewal is not None:
             raise reload_running_error()
         task = self._renewal = asyncio.create_task(self._renew())
@@ -201,6 +198,16 @@ class Service:
         if task.cancelled():
             raise unhealthy_error(self.stop_reason)
         return task.result()
+
+    def _renew_keys(self) -> None:
+        """Take the keys of the file as they are now: one that was revoked opens nothing from here on."""
+        if self.auth is None:
+            return
+        try:
+            self.auth = Auth(self.settings.read_keys())
+        except InputError as error:
+            log.error("the keys stay as they are: %s", error)
+            raise reload_failed_error(str(error)) from None
 
     def _renew_later(self, task: asyncio.Task[Reloaded]) -> None:
         self._renewal = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import select
 import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Literal, TextIO
 
 import orjson
 
@@ -51,12 +53,66 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(line, default=str).decode()
 
 
+class NonBlockingHandler(logging.StreamHandler[TextIO]):
+    """Handler that drops and counts lines which nobody takes: a pipe that is not read must not stop the service.
+
+    Args:
+        stream: with a descriptor, as standard error has one.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._dropped = 0
+        self._poll = select.poll()
+        self._poll.register(stream.fileno(), select.POLLOUT)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or count it as dropped. A pipe that can be written to takes PIPE_BUF bytes at once."""
+        try:
+            line = self.format(record)
+            if self._dropped:
+                line = f"{self._dropped} lines of the log were dropped, because nobody reads it\n{line}"
+            data = f"{line}\n".encode("utf-8", "backslashreplace")
+            for start in range(0, len(data), select.PIPE_BUF):
+                if not self._poll.poll(0):
+                    self._dropped += 1
+                    return
+                os.write(self.stream.fileno(), data[start : start + select.PIPE_BUF])
+            self._dropped = 0
+        except Exception:  # a full disk, for example, which logging reports as it does for its own handlers
+            self.handleError(record)
+
+
+def open_missing_streams() -> None:
+    """Open standard input, output and error where the process was started without one of them.
+
+    Else the first file or socket takes its number, and what is written to standard error goes there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
 def configure(log_format: Literal["text", "json"]) -> None:
     """Send gramvec's lines from INFO on, and everybody else's from WARNING on, to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _handler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("gramvec").setLevel(logging.INFO)
+
+
+def _handler() -> logging.Handler:
+    try:
+        return NonBlockingHandler(sys.stderr)
+    except (OSError, ValueError):  # no descriptor, as in a notebook
+        return logging.StreamHandler(sys.stderr)
 
 
 def _traceback(record: logging.LogRecord) -> Iterator[str]:

@@ -10,16 +10,22 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.server.errors import too_large_error
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, ok
-from gramvec.server.request import Request
 from gramvec.server.responses import Response, to_json
 from gramvec.server.schemas import Direction, OneOrManyBody, OneOrManyTexts, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gramvec.embed.embedder import Embedder
+    from gramvec.jobs.search.filters import Conditions
     from gramvec.jobs.search.index import Index
-    from gramvec.jobs.search.snapshot import Snapshot, TopDocuments
+    from gramvec.jobs.search.snapshot import Only, Snapshot, TopDocuments
+    from gramvec.lexical.demands import Demands
+    from gramvec.text.arrays import Floats
 
 # Documents in all queries of a request; each query looks at 100 or more.
 MAX_HITS, MIN_LOOKED = 100_000, 100
@@ -90,7 +96,7 @@ router = model_router("texts")
 
 
 @router.post("/search", responses=ok("For each query its nearest rows, the nearest first.", SearchAnswer) | ERRORS)
-async def search_index(request: Request, body: SearchRequest) -> Response:
+async def search_index(work: ModelWork, body: SearchRequest) -> Response:
     """Search a served index: the best documents for each query, by their letters and meaning.
 
     Indexes are made by `gramvec index build` and served with `--index NAME=FOLDER`.
@@ -99,11 +105,11 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
     from gramvec.jobs.search.index import check_k
     from gramvec.lexical.demands import Demands, demands_of
 
-    service = request.service
+    service = work.service
     index = service.admit_index(body.index)
     held: Index = index.held
     given, k, only = body.texts(), body.k if body.k is not None else 10, body.only
-    request.check_count(len(given))
+    work.check_count(len(given))
     check_k(k)
     looked = max(k, MIN_LOOKED)
     if len(given) * looked > MAX_HITS:
@@ -112,35 +118,48 @@ async def search_index(request: Request, body: SearchRequest) -> Response:
         )
     conditions = conditions_of(held.manifest.filters, body.where)
     served = service.admit(index.model)
-    prepared = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    prepared = work.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
     asked = [Demands(text) if body.literal else demands_of(text) for text in prepared]
     texts = [query.text for query in asked]
-    request.reserve(len(given) * k * ENTRY_BYTES)
+    work.reserve(len(given) * k * ENTRY_BYTES)
     pieces = [slice(start, start + PIECE_QUERIES) for start in range(0, len(texts), PIECE_QUERIES)]
     costs = [_cost(texts[piece], len(held), k, only) for piece in pieces]
     if conditions:
         costs[0] += len(held) * len(conditions) // ROWS_WITHIN
-        request.reserve(WITHIN_BYTES * len(held))
+        work.reserve(WITHIN_BYTES * len(held))
     # Searches without conditions do not wait for those with some, which read a column of all rows.
-    with request.admit("narrowed searches" if conditions else "searches", sum(costs)) as job:
+    with work.admit("narrowed searches" if conditions else "searches", sum(costs)) as job:
         units = None
         if only != "letters":
-            embedded = await request.embed(served, texts)
+            embedded = await work.embed(served, texts)
             units = np.where(embedded.feature_counts[:, None] == 0, np.float32(0), embedded.units)
         snapshot = held.snapshot()
         results: list[list[dict[str, Any]]] = []
         # Other requests have their turn between two pieces.
         for piece, cost in zip(pieces, costs, strict=True):
             some = None if units is None else units[piece]
-            look = partial(snapshot.find, asked[piece], some, k, conditions, only, body.min_score or 0.0)
+            look = partial(
+                _find, snapshot, served.embedder, asked[piece], some, k, conditions, only, body.min_score or 0.0
+            )
             found = await job.run(look, cost)
             reading = _RecordReader(snapshot, found, records=body.return_records is not False)
             while not reading.done:
-                request.reserve(RECORD_TIMES * await job.run(reading.read, 0))
+                work.reserve(RECORD_TIMES * await job.run(reading.read, 0))
             results += reading.results
         encoded = await job.run(lambda: to_json({"index": index.name, "results": results}))
-    request.count_job(job, served, texts if units is None else ())
+    work.count_job(job, served, texts if units is None else ())
     return Response([encoded])
+
+
+def _find(
+    snapshot: Snapshot, embedder: Embedder, asked: Sequence[Demands], units: Floats | None, k: int,
+    conditions: Conditions, only: Only | None, min_score: float,
+) -> list[TopDocuments]:  # fmt: skip
+    """Return what `Snapshot.find` returns, in a thread that may read all words of a model."""
+    from gramvec.jobs.search.index import names_in
+
+    names = () if units is None or only is not None else [names_in(query.text, embedder) for query in asked]
+    return snapshot.find(asked, units, k, conditions, only, min_score, names)
 
 
 def _cost(texts: list[str], rows: int, k: int, only: str | None) -> int:

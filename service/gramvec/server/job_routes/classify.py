@@ -10,9 +10,9 @@ from gramvec.embed.vectors import Vectors
 from gramvec.jobs.classify.ngrams import BLOCK_CHARACTERS, BYTES_A_CHARACTER
 from gramvec.lexical.top_k import top_k_of_rows
 from gramvec.server.errors import too_large_error
+from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, UNKNOWN_HEADERS, ok
-from gramvec.server.request import Request
 from gramvec.server.responses import Response, list_paths, to_json
 from gramvec.server.schemas import Direction, LenientBody, OneOrManyBody, PositiveWhole, Truncate
 from gramvec.server.state.memory_budget import ENTRY_BYTES
@@ -98,15 +98,15 @@ router = model_router("texts")
     )
     | ERRORS,
 )
-async def predict_labels(request: Request, body: PredictRequest) -> Response:
+async def predict_labels(work: ModelWork, body: PredictRequest) -> Response:
     """Predict the labels of texts with calibrated scores, by a head that `gramvec classify fit` learned.
 
     The header `x-unknown-inputs` names texts whose best score is below the head's threshold.
     """
-    service = request.service
+    service = work.service
     served_head = service.admit_head(body.head)
     given = body.texts()
-    request.check_count(len(given))
+    work.check_count(len(given))
     labels = len(served_head.held.labels)
     parameters = body.parameters or PredictParameters()
     shown = min(body.top_k or parameters.top_k or labels, labels)
@@ -117,18 +117,18 @@ async def predict_labels(request: Request, body: PredictRequest) -> Response:
             f"{len(given)} texts with {shown} labels are over {MAX_ENTRIES}; ask for fewer with top_k"
         )
     served = service.admit(served_head.model)
-    texts = request.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
-    work = served_head.held.work(texts)
-    if len(texts) > 1 and work > MAX_WORK:
+    texts = work.prepare(served, given, body.path, truncate=body.truncate, direction=body.truncation_direction)
+    products = served_head.held.work(texts)
+    if len(texts) > 1 and products > MAX_WORK:
         raise too_large_error(f"{len(texts)} texts with {labels} labels are too much work; send fewer or shorter texts")
     ngrams = min(sum(map(len, texts)), BLOCK_CHARACTERS) * BYTES_A_CHARACTER
-    request.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
+    work.reserve(ngrams + len(given) * (4 * labels + shown * (ENTRY_BYTES + served_head.held.longest_label)))
     # A score is a character of work, and so are 200 products.
-    with request.admit("predictions", len(given) * (labels + 3 * shown) + work // 200) as job:
-        embeddings = await request.embed(served, texts)
+    with work.admit("predictions", len(given) * (labels + 3 * shown) + products // 200) as job:
+        embeddings = await work.embed(served, texts)
         units = embeddings.units
         encoded, unknown = await job.run(lambda: _predict(served_head, texts, units, shown, body.is_single))
-    request.count_job(job, served)
+    work.count_job(job, served)
     headers = [(b"x-unknown-inputs", list_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], headers=headers)
 

@@ -12,10 +12,11 @@ import orjson
 from gramvec.embed.vectors import check_dimensions, check_precision
 from gramvec.errors import InputError
 from gramvec.server.errors import HttpError, OpenAIErrorBody
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import Response, base64_of_each, encode_in_pieces, join_as_list, to_json
+from gramvec.server.responses import Response, base64_of_each, count_words, encode_in_pieces, join_as_list, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
@@ -24,8 +25,8 @@ from gramvec.server.state.models import LoadedModel
 from gramvec.server.state.token_ids import PIECE_IDS, Encoding, UnknownId
 from gramvec.text.arrays import Array
 
-# Splitting this many characters into words holds the loop for about 2 ms.
-PIECE_CHARACTERS = 128 * 1024
+# Ollama's clients add this tag to a name that has none.
+LATEST = ":latest"
 # OpenAI takes as many in one request.
 MAX_IDS = 300_000
 BYTES_A_CHARACTER = 4
@@ -38,7 +39,7 @@ class EmbeddingsRoute(ModelRoute):
         """Return the body of a request with texts in the place of token ids."""
         service = request.service
         document = await request.document(service.max_values + (MAX_IDS if service.encodings else 0))
-        return await decode_tokens(request, document)
+        return await decode_tokens(Inference(request), document)
 
 
 TAG = "as OpenAI"
@@ -52,34 +53,34 @@ deployments = model_router(TAG, EmbeddingsRoute)
 @embeddings.post(
     "/v1/embeddings", responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS
 )
-async def create_embeddings(request: Request, body: EmbeddingsRequest) -> Response:
+async def create_embeddings(work: ModelWork, body: EmbeddingsRequest) -> Response:
     """Embed texts in OpenAI's shape, for its clients.
 
     `usage` counts words: the text between white space.
     """
-    return await _create_embeddings(request, body)
+    return await _create_embeddings(work, body)
 
 
 @deployments.post(
     "/openai/deployments/{deployment}/embeddings",
     responses=ok("The vectors, each with the place of its text.", EmbeddingsAnswer) | V1_ERRORS,
 )
-async def create_deployment_embeddings(request: Request, body: EmbeddingsRequest, deployment: str) -> Response:
+async def create_deployment_embeddings(work: ModelWork, body: EmbeddingsRequest, deployment: str) -> Response:
     """Embed texts at the path of Azure's clients, whose deployment is the name of a served model or an alias."""
-    return await _create_embeddings(request, body, deployment)
+    return await _create_embeddings(work, body, deployment)
 
 
-async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: str | None = None) -> Response:
-    served = request.model(model if model is not None else body.model)
+async def _create_embeddings(work: Inference, body: EmbeddingsRequest, model: str | None = None) -> Response:
+    served = work.model(model if model is not None else body.model)
     texts = body.texts()
-    request.check_count(len(texts))
-    dimensions, precision = request.dimensions(served, body.width), body.precision
+    work.check_count(len(texts))
+    dimensions, precision = work.dimensions(served, body.width), body.precision
     check_dimensions(dimensions, served.embedder.dimension)
     if precision != "float32":
         check_precision(precision, normalize=body.normalized is not False)
-    texts = _prepare(request, served, body)
-    request.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
-    embeddings = await request.embed(served, texts, body.path)
+    texts = _prepare(work, served, body)
+    work.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
+    embeddings = await work.embed(served, texts, body.path)
     vectors, finished = make_finisher(embeddings, body.normalized is not False, dimensions, precision)
     encode = _base64_entries if body.in_base64 else _entries
     indices = count()
@@ -90,40 +91,28 @@ async def _create_embeddings(request: Request, body: EmbeddingsRequest, model: s
     return Response([b'{"object":"list","data":', *join_as_list(pieces), tail])
 
 
-async def count_words(texts: list[str]) -> int:
-    """Return the number of words, which `usage` calls tokens: runs of characters between white space, in all texts."""
-    words = since = 0
-    for text in texts:
-        words += len(text.split())
-        since += len(text)
-        if since > PIECE_CHARACTERS:
-            since = 0
-            await asyncio.sleep(0)
-    return words
-
-
 @router.get("/v1/models", responses=ok("The models.", ServedModels) | errors(401, 500, 503, body=OpenAIErrorBody))
-async def list_models(request: Request) -> Response:
+async def list_models(work: ModelWork) -> ServedModels:
     """List the served models in OpenAI's shape: the default first, aliases last."""
-    service = request.service
+    service = work.service
     service.check_accepting()
     models = [_model(name) for name in (*service.models, *service.aliases)]
-    return Response([to_json({"object": "list", "data": models})])
+    return ServedModels(object="list", data=models)
 
 
 @router.get(
     "/v1/models/{model:path}",
     responses=ok("The model.", ServedModel) | errors(401, 404, 500, 503, body=OpenAIErrorBody),
 )
-async def retrieve_model(request: Request, model: str) -> Response:
+async def retrieve_model(work: ModelWork, model: str) -> ServedModel:
     """Return one served model in OpenAI's shape."""
-    request.service.admit(model)
-    return Response([to_json(_model(model))])
+    work.service.admit(model.removesuffix(LATEST))
+    return _model(model)
 
 
-def _model(name: str) -> dict[str, Any]:
+def _model(name: str) -> ServedModel:
     # A bundle holds no time, so that the same training gives the same bytes.
-    return {"id": name, "object": "model", "created": 0, "owned_by": "gramvec"}
+    return ServedModel(id=name, object="model", created=0, owned_by="gramvec")
 
 
 def _entries(rows: Array, indices: Iterator[int]) -> bytes:
@@ -135,16 +124,16 @@ def _base64_entries(rows: Array, indices: Iterator[int]) -> bytes:
     return b"[%b]" % b",".join([entry % (next(indices), row) for row in base64_of_each(rows)])
 
 
-def _prepare(request: Request, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
+def _prepare(work: Inference, served: LoadedModel, body: EmbeddingsRequest) -> list[str]:
     try:
-        return request.prepare(served, body.texts(), body.path, truncate=body.cut)
+        return work.prepare(served, body.texts(), body.path, truncate=body.cut, direction=body.direction)
     except InputError as error:
         # The message names a field that this route does not have.
         sentence = str(error).replace(" or pass truncate=true", "")
         raise InputError(sentence, field=error.field, index=error.index) from error
 
 
-async def decode_tokens(request: Request, document: Document) -> Document:
+async def decode_tokens(work: Inference, document: Document) -> Document:
     """Return the document with texts in the place of token ids; unchanged where it holds none.
 
     Bytes that are not UTF-8, as where a client has cut a text inside a character, become U+FFFD as in tiktoken.
@@ -154,7 +143,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
         InputError: one is not an id of the encoding.
         Overloaded: all requests together hold too much.
     """
-    service, value = request.service, document.value
+    service, value = work.service, document.value
     given = value.get("input") if isinstance(value, dict) else None
     if not (isinstance(given, list) and _begins_with_ids(given)):
         return document
@@ -164,7 +153,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
         raise _no_encoding(bool(service.encodings))
     is_single = not isinstance(given[0], list)
     lists = [given] if is_single else given
-    request.check_count(len(lists))
+    work.check_count(len(lists))
     if document.cut_at is not None or sum(len(ids) for ids in lists if isinstance(ids, list)) > MAX_IDS:
         raise HttpError(413, "too_large", f"more than {MAX_IDS} token ids in one request; send fewer")
     # A character has at most four bytes, so more bytes than this are one character too many in any case.
@@ -172,7 +161,7 @@ async def decode_tokens(request: Request, document: Document) -> Document:
     texts, since = [], 0
     for index, ids in enumerate(lists):
         text = await _decode(ids, encoding, "input" if is_single else f"input[{index}]", max_bytes)
-        request.reserve(len(text))
+        work.reserve(len(text))
         texts.append(text.decode("utf-8", errors="replace"))
         since += len(ids)
         if since > PIECE_IDS:

@@ -8,12 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gramvec.embed.vectors import RawEmbeddings, VectorPrecision, check_dimensions
 from gramvec.server.errors import HttpError
+from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, V1_ERRORS, ok
-from gramvec.server.request import Request
-from gramvec.server.responses import Response, base64_of_each, to_json
+from gramvec.server.responses import Response, base64_of_each, count_words, to_json
 from gramvec.server.routes.embed import make_finisher
-from gramvec.server.routes.openai import count_words
 from gramvec.server.schemas import Dimensions, LenientBody, RequestedModel, Texts
 from gramvec.server.state.memory_budget import NUMBER_BYTES
 
@@ -90,28 +89,28 @@ router = model_router("as Cohere")
 
 
 @router.post("/v2/embed", responses=ok("The vectors, by their type.", CohereAnswer, headers=EMPTY_HEADERS) | ERRORS)
-async def create_typed_embeddings(request: Request, body: CohereRequest) -> Response:
+async def create_typed_embeddings(work: ModelWork, body: CohereRequest) -> Response:
     """Embed texts in the shape of Cohere's second version."""
-    return await _respond(request, body, version=2)
+    return await _respond(work, body, version=2)
 
 
 @router.post("/v1/embed", responses=ok("The vectors.", CohereFloats, headers=EMPTY_HEADERS) | V1_ERRORS)
-async def create_cohere_embeddings(request: Request, body: CohereRequest) -> Response:
+async def create_cohere_embeddings(work: ModelWork, body: CohereRequest) -> Response:
     """Embed texts in the shape of Cohere's first version."""
-    return await _respond(request, body, version=1)
+    return await _respond(work, body, version=1)
 
 
-async def _respond(request: Request, body: CohereRequest, version: int) -> Response:
-    served = request.model(body.model)
+async def _respond(work: Inference, body: CohereRequest, version: int) -> Response:
+    served = work.model(body.model)
     given = body.all_texts()
-    request.check_count(len(given))
-    dimensions = request.dimensions(served, body.output_dimension)
+    work.check_count(len(given))
+    dimensions = work.dimensions(served, body.output_dimension)
     check_dimensions(dimensions, served.embedder.dimension)
     direction = "left" if body.truncate == "START" else "right"
-    texts = request.prepare(served, given, body.path, truncate=body.truncate != "NONE", direction=direction)
+    texts = work.prepare(served, given, body.path, truncate=body.truncate != "NONE", direction=direction)
     types = list(dict.fromkeys(body.embedding_types or DEFAULT_TYPES))
-    request.reserve(len(types) * len(texts) * served.embedder.dimension * NUMBER_BYTES + sum(map(len, texts)))
-    embeddings = await request.embed(served, texts, body.path)
+    work.reserve(len(types) * len(texts) * served.embedder.dimension * NUMBER_BYTES + sum(map(len, texts)))
+    embeddings = await work.embed(served, texts, body.path)
     by_type = {kind: _rows(embeddings, kind, dimensions) for kind in types}
     words = await count_words(texts)
     # Cohere's client wants an id; the request's own is in the header x-request-id.
