@@ -17,9 +17,9 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
-# Of the pairs that --keep goes by, so many are right in nine of ten tables; where not all pairs are, the least
-# probability of one.
-SURE_SHARE, SURE_PAIR = 0.9, 0.8
+# Of the pairs that --keep goes by, so many are right in nine of ten tables; where not all pairs are, and not only a few
+# of them, the least probability of one.
+SURE_SHARE, SURE_PAIR, FEW_PAIRS = 0.9, 0.8, 5
 
 
 class ExpectedShare(NamedTuple):
@@ -65,7 +65,8 @@ class Promise(NamedTuple):
         if not len(ranked) or means[-1] >= least:
             return threshold
         sure = ranked[means >= least]
-        return max(SURE_PAIR, float(sure[-1]) if len(sure) else 1.0)
+        lowest = max(SURE_PAIR, float(sure[-1]) if len(sure) else 1.0)
+        return lowest if int((ranked < lowest).sum()) > FEW_PAIRS else threshold
 
     def _is_sure_from(self, promised: float) -> bool:
         """Return whether so high a mean probability, and any higher start, promises SURE_SHARE at least."""
