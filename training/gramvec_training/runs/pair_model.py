@@ -69,7 +69,7 @@ def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = 
     return fit_trees(figures, match, weights, directions)
 
 
-class Calibration(NamedTuple):
+class SumCalibration(NamedTuple):
     """What makes probabilities of the trees' sums: those of scale * sum + shift."""
 
     scale: float = 1.0
@@ -86,7 +86,7 @@ class Calibration(NamedTuple):
         return sure.astype(np.float32)
 
 
-def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> Calibration:
+def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> SumCalibration:
     """Return the calibration of the sums of tables that were not learned from, by a logistic regression.
 
     Trees are surer of other tables than is right. A table's pairs weigh the root of their number together.
@@ -105,7 +105,7 @@ def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> Calibration:
         share = 1 / (1 + np.exp(-np.clip(fitted @ given, -500, 500)))
         curve = (given * (w * share * (1 - share))) @ given.T
         fitted += np.linalg.solve(curve, given @ (w * (y - share)))
-    return Calibration(float(fitted[0]), float(fitted[1]))
+    return SumCalibration(float(fitted[0]), float(fitted[1]))
 
 
 def measure_promise(found: Sequence[tuple[LearningTable, NDArray[np.float32]]]) -> Promise:
@@ -280,7 +280,7 @@ def _record_trees(trees: Trees) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: Calibration) -> Scored:
+def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: SumCalibration) -> Scored:
     """Return the probabilities of tables of their sums."""
     return {name: (table, calibration.probabilities(table, some)) for name, (table, some) in sums.items()}
 
@@ -313,7 +313,7 @@ def learn_model(
     return Learned(PairModel(trees[0], trees[1], measure_promise([*scored.values()])), scored)
 
 
-def _with_tables(table: LearningTable, sums: Doubles, calibration: Calibration) -> LearningTable:
+def _with_tables(table: LearningTable, sums: Doubles, calibration: SumCalibration) -> LearningTable:
     """Return a table whose figures have beside them what the first trees say of it."""
     first = 1 / (1 + np.exp(-np.clip(calibration.scale * sums + calibration.shift, -500, 500)))
     beside = table_figures(first, table.left, table.right, same=table.is_one_table)

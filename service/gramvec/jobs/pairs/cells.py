@@ -10,7 +10,7 @@ import numpy as np
 
 from gramvec.jobs.pairs.companies import LEGAL
 from gramvec.jobs.pairs.dates import Date, read_compact_date, read_date
-from gramvec.jobs.pairs.numbers import RUN, Style, read_number
+from gramvec.jobs.pairs.numbers import RUN, CellStyle, read_number
 from gramvec.jobs.pairs.people import GENDERS, TITLES, generation_of
 from gramvec.jobs.pairs.units import NO_UNIT, Unit, read_unit
 from gramvec.jobs.pairs.words import find_tokens
@@ -96,7 +96,7 @@ class Cell:
     is_dashed: bool = False
 
 
-def read_cell(text: str, style: Style) -> Cell:
+def read_cell(text: str, style: CellStyle) -> Cell:
     """Read a folded text.
 
     Args:
@@ -143,7 +143,7 @@ def _read_house(text: str) -> tuple[int, int]:
     return (int(parts[1]), ord(parts[2]) if parts[2] else 0) if parts else (NO_HOUSE, 0)
 
 
-def _read_measure(text: str, style: Style) -> Cell | None:
+def _read_measure(text: str, style: CellStyle) -> Cell | None:
     """Return a number with or without a unit, None for anything else."""
     if "e" in text and _exponent(text):
         return Cell(NUMBER, text, number=float(text), written=float(text))
@@ -166,12 +166,12 @@ def _read_measure(text: str, style: Style) -> Cell | None:
     )  # fmt: skip
 
 
-def _read_day(text: str, style: Style) -> Cell | None:
+def _read_day(text: str, style: CellStyle) -> Cell | None:
     day = read_date(text, style.dates)
     return None if day is None else Cell(DATE, text, day=day)
 
 
-def _read_phone(text: str, style: Style) -> Cell | None:
+def _read_phone(text: str, style: CellStyle) -> Cell | None:
     parts = _phone(text)
     if parts is None:
         return None
@@ -183,7 +183,7 @@ def _read_phone(text: str, style: Style) -> Cell | None:
     return Cell(PHONE, digits, keys=("", "", "", whole), digits=int(digits), is_dashed=not set(text) & set("+(./tpfm"))
 
 
-def _read_code(text: str, style: Style) -> Cell | None:
+def _read_code(text: str, style: CellStyle) -> Cell | None:
     """Return a code: SW1A 1AA, INV-1001, 14a. No 7 is words."""
     if _code(text) is None:
         return None
@@ -198,7 +198,7 @@ def _read_code(text: str, style: Style) -> Cell | None:
     return cell
 
 
-def _read_words(text: str, style: Style) -> Cell:
+def _read_words(text: str, style: CellStyle) -> Cell:
     tokens = words = find_tokens(text, style)
     generation = 0
     if len(tokens) > 1:

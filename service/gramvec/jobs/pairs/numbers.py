@@ -22,7 +22,7 @@ _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(?:0,\d+|\d{1,3}(?:\.\d{3})*,(?:\d\d?|\
 _DECIMAL_POINT = re.compile(r"(?<![\d.,])(?:0\.\d+|\d{1,3}(?:,\d{3})*\.(?:\d\d?|\d{4,}))(?![\d.,/-])")
 
 
-class Style(NamedTuple):
+class CellStyle(NamedTuple):
     """How a column writes what can be read in two ways.
 
     Attributes:
@@ -34,7 +34,7 @@ class Style(NamedTuple):
     dates: DateOrder = DateOrder.DAY_FIRST
 
 
-class Number(NamedTuple):
+class ReadNumber(NamedTuple):
     """A number without a sign: its digits and point, without zeros that say nothing, and its written decimal places."""
 
     text: str
@@ -50,15 +50,15 @@ def has_decimal_comma(texts: Iterable[str]) -> bool:
     return commas > points
 
 
-def read_number(run: str, *, comma: bool) -> Number | None:
+def read_number(run: str, *, comma: bool) -> ReadNumber | None:
     """Return the number that a run of digits and separators is; None if it is several, or something else.
 
     Args:
         run: matches RUN.
-        comma: see `Style`.
+        comma: see `CellStyle`.
     """
     if run.isdecimal():
-        return Number(run, 0)
+        return ReadNumber(run, 0)
     if len(run) > MAX_RUN:
         return None
     if "/" in run:
@@ -83,7 +83,7 @@ def read_number(run: str, *, comma: bool) -> Number | None:
     return _join("".join([head, *groups]), len(groups[-1]))
 
 
-def _read_fraction(run: str) -> Number | None:
+def _read_fraction(run: str) -> ReadNumber | None:
     parts = _FRACTION.fullmatch(run)
     if parts is None:
         return None
@@ -94,14 +94,14 @@ def _read_fraction(run: str) -> Number | None:
     return _join(str(millionths).rjust(7, "0"), 6)
 
 
-def _join(digits: str, places: int) -> Number:
+def _join(digits: str, places: int) -> ReadNumber:
     """Return the number of digits of which the last `places` are decimals."""
     whole = digits[: len(digits) - places].lstrip("0") or "0"
     decimals = digits[len(digits) - places :].rstrip("0") if places else ""
-    return Number(f"{whole}.{decimals}" if decimals else whole, places)
+    return ReadNumber(f"{whole}.{decimals}" if decimals else whole, places)
 
 
-def spell_run(run: str, style: Style) -> str:
+def spell_run(run: str, style: CellStyle) -> str:
     """Return a run as tokens with spaces between: a number or a date by its value, else each of its numbers."""
     if run.isdecimal():
         return run

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gramvec.jobs.pairs.companies import UNSPACED, spell_forms
 from gramvec.jobs.pairs.dates import date_order
-from gramvec.jobs.pairs.numbers import RUN, Style, has_decimal_comma, spell_run
+from gramvec.jobs.pairs.numbers import RUN, CellStyle, has_decimal_comma, spell_run
 
 # + or # behind letters belongs to them, and - behind one or two at the end of a word: C++, C#, A-, AB- are other things
 # than C, A and AB.
@@ -27,12 +27,12 @@ _has_spelling = re.compile(r"[-.,/]\d|\d[^\W_\d]").search
 _has_dots = re.compile(r"[^\W\d_]\. ?[^\W\d_]\.|[ais]/s").search
 
 
-def read_style(texts: Sequence[str]) -> Style:
+def read_style(texts: Sequence[str]) -> CellStyle:
     """Return how a column of folded texts writes numbers and dates."""
-    return Style(has_decimal_comma(texts), date_order(texts))
+    return CellStyle(has_decimal_comma(texts), date_order(texts))
 
 
-def find_tokens(text: str, style: Style) -> list[str]:
+def find_tokens(text: str, style: CellStyle) -> list[str]:
     """Return the tokens of a folded text. One without letters and digits is the runs of its symbols.
 
     Args:
@@ -42,7 +42,7 @@ def find_tokens(text: str, style: Style) -> list[str]:
     return TOKEN.findall(spell_text(text, style)) or _SYMBOLS.findall(text)
 
 
-def spell_text(text: str, style: Style) -> str:
+def spell_text(text: str, style: CellStyle) -> str:
     """Return a folded text with its numbers, dates and legal forms spelt as tokens."""
     has_dots = "." in text or "/" in text
     if (has_dots and _has_dots(text)) or (not text.isascii() and any(form in text for form in UNSPACED)):
@@ -50,7 +50,7 @@ def spell_text(text: str, style: Style) -> str:
     return _RUN.sub(lambda run: _spell(run, style), text) if _has_spelling(text) else text
 
 
-def _spell(parts: re.Match[str], style: Style) -> str:
+def _spell(parts: re.Match[str], style: CellStyle) -> str:
     run, sign, letter = parts["run"], parts["sign"] or "", parts["letter"] or ""
     if parts["before"] is not None and run[0] == ".":
         run = run[1:]

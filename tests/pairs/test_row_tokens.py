@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gramvec.jobs.pairs.numbers import Style
+from gramvec.jobs.pairs.numbers import CellStyle
 from gramvec.jobs.pairs.tokens import DIGITS, LETTERS, MARKS, SYMBOLS, ZEROS, fold_text, spell_column, tokens_of
 from gramvec.jobs.pairs.words import find_tokens
 
@@ -48,7 +48,7 @@ from gramvec.jobs.pairs.words import find_tokens
     ],
 )  # fmt: skip
 def test_tokens_by_hand(text: str, tokens: str) -> None:
-    assert " ".join(find_tokens(fold_text(text), Style())) == tokens
+    assert " ".join(find_tokens(fold_text(text), CellStyle())) == tokens
 
 
 def test_a_column_decides_how_its_numbers_are_written() -> None:
@@ -87,7 +87,7 @@ texts = st.text(max_size=60) | st.text("0123456789.,/- ax+#'", max_size=40)
 @given(texts, st.booleans())
 def test_any_text_has_tokens_of_its_characters(text: str, comma: bool) -> None:
     folded = fold_text(text)
-    tokens = find_tokens(folded, Style(comma=comma))
+    tokens = find_tokens(folded, CellStyle(comma=comma))
     assert all(tokens) and not any(" " in token for token in tokens)
     assert bool(tokens) == bool(folded.split())
     # A fraction has six decimal places; else nothing becomes longer.
@@ -98,4 +98,4 @@ def test_any_text_has_tokens_of_its_characters(text: str, comma: bool) -> None:
 @pytest.mark.parametrize("part", ["1", "1.", "1/", "-1 ", "1,234,", "a.", "a. ", "s.r.l. ", "1 1/2", "株", "- "])
 def test_long_texts_have_their_tokens_in_linear_time(part: str) -> None:
     # A pattern that goes back and forth would take hours.
-    assert find_tokens(part * (200_000 // len(part)), Style())
+    assert find_tokens(part * (200_000 // len(part)), CellStyle())
