@@ -36,7 +36,7 @@ MADE_SCALE = 0.5
 ALONE = 0.3
 # How heavy tables of a kind are; of others, 1. Chosen by leaving tables out.
 WEIGHTS = {
-    "join": 1.4, "half": 1.2, "list": 0.7, "changed list": 0.7, "small list": 0.7, "register": 2.5,
+    "list": 0.7, "changed list": 0.7, "small list": 0.7, "register": 2.5,
     "made register": 2.5, "made list": 0.7, "made registers": 1.3, "made offers": 1.5, "made halves": 0.8,
 }  # fmt: skip
 SEED = 0

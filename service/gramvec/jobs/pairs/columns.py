@@ -32,7 +32,7 @@ BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
 DRAWN_PAIRS = 20_000
 VALUE_KINDS = 7
 # Equal values of both columns from which it is said whether one tells the other; share of equal cells of a copy.
-FEWEST_EQUAL, COPIED = 5, 0.9
+FEWEST_EQUAL, COPIED = 10, 0.9
 # Likeness of letters from which values are nearly equal, or alike.
 NEAR_VALUE, ALIKE_VALUE = 0.85, 0.65
 IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT = range(6)
@@ -180,10 +180,6 @@ def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
     if columns < 2:
         return facts
     same = copied_columns(facts.hashes, columns)
-    # Pairs that may be one thing are equal in all columns, whatever these are.
-    levels = np.append(facts.levels.reshape(columns, LEVELS), np.zeros((columns, 1), np.float32), axis=1)
-    told = levels[np.arange(columns), np.minimum(drawn, LEVELS)].sum(axis=1)
-    drawn = drawn[told < facts.rows]
     for one in range(columns):
         for other in range(one + 1, columns):
             filled = (drawn[:, one] < LEVELS) & (drawn[:, other] < LEVELS)
