@@ -98,6 +98,22 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             columns = [[row[name] or "" for row in rows] for name in names]
             source = "febrl" if path.stem.startswith("febrl") else path.stem
             yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
+    for path in sorted((folder / "registers").iterdir()):
+        yield from _read_register(path)
+
+
+def _read_register(path: Path) -> Iterator[LearningTable]:
+    """Yield two customer lists, and both as one; their columns correspond by their places, and the first has the ids."""
+    left, right, answers = (_read_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
+    sides = [[[row[name] or "" for row in table] for name in [*table[0]][1:]] for table in (left, right)]
+    places = [{next(iter(row.values())): place for place, row in enumerate(table)} for table in (left, right)]
+    truth = [(places[0][row["left"]], places[1][row["right"]]) for row in answers]
+    yield compare_two_tables(path.name, "made registers", "customer lists", sides[0], sides[1], truth)
+    things = list(range(len(left) + len(right)))
+    for row, other in truth:
+        things[len(left) + other] = row
+    both = [[*one, *other] for one, other in zip(*sides, strict=True)]
+    yield compare_one_table(path.name, "made register", "customer lists", both, things)
 
 
 def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[LearningTable]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.jobs.pairs.figures import EQUAL, FIRST, NAMES, table_figures
+from gramvec.jobs.pairs.figures import EQUAL, FEW, FIRST, NAMES, table_figures
 from gramvec.jobs.pairs.trees import Trees, trees_of
 from gramvec.text.arrays import Floats, Int64s
 
@@ -122,7 +122,9 @@ class PairModel(NamedTuple):
         """
         # The first trees do not look at what is not there yet.
         first = self.first.probabilities(figures)
-        figures[:, len(FIRST) :] = table_figures(first, left, right, same=same)
+        # Fewer pairs say no more of their tables than pairs that are given.
+        if len(left) >= FEW:
+            figures[:, len(FIRST) :] = table_figures(first, left, right, same=same)
         return self.probabilities(figures)
 
 
