@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gramvec.jobs.pairs import figures_in_python
-from gramvec.jobs.pairs.columns import ALIKE, BY_LETTERS, CONTRADICTS, DIFFERENT, EQUAL_VALUE, LEVELS, MISSING, NEARLY
+from gramvec.jobs.pairs.columns import BY_LETTERS
 from gramvec.jobs.pairs.figures import (
     NAMES,
     OF_PAIR,
@@ -20,6 +20,7 @@ from gramvec.jobs.pairs.figures import (
     rival_figures,
 )
 from gramvec.jobs.pairs.figures_in_python import edits, token_likeness
+from gramvec.jobs.pairs.levels import ALIKE, CONTRADICTS, DIFFERENT, EQUAL, LEVELS, MISSING, NEARLY
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.native import loops
 
@@ -192,8 +193,8 @@ def test_values_are_compared_as_what_they_are() -> None:
     other = [["25 mg", "217-555-0101", "1980-01-03", "x"]] * 3
     sides = [[[fold_text(row[column]) for row in rows] for column in range(4)] for rows in (one, other)]
     row = np.zeros(1, np.int64)
-    assert column_levels(read_rows(sides), row, row)[0].tolist() == [CONTRADICTS, EQUAL_VALUE, CONTRADICTS, MISSING]
-    assert ALIKE < NEARLY < EQUAL_VALUE
+    assert column_levels(read_rows(sides), row, row)[0].tolist() == [CONTRADICTS, EQUAL, CONTRADICTS, MISSING]
+    assert ALIKE < NEARLY < EQUAL
 
 
 def test_what_one_row_lacks_does_not_speak_against_it() -> None:

@@ -6,7 +6,6 @@ that `gramvec-train --help` answers at once.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -68,19 +67,9 @@ def fit(
 
 
 def _fit_weights(source: Path, bundle: Path, options: WeightOptions, *, anyway: bool) -> Path:
-    from gramvec_training.readers.lines import is_piped, spool
-    from gramvec_training.runs.ngram_weights import learn_ngram_weights
-    from gramvec_training.runs.run_dir import INPUT
+    from gramvec_training.runs.ngram_weights import learn_weights_of_file
 
-    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-        file = source
-        if is_piped(source):
-            file = Path(folder) / INPUT
-            spool(source, file)
-        manifest, _ = learn_ngram_weights(
-            file, options.start, bundle, on_bad=options.bad_rows, given_format=options.table_format,
-            name=bundle.resolve().name, anyway=anyway,
-        )  # fmt: skip
+    manifest, _ = learn_weights_of_file(source, bundle, options, anyway=anyway)
     if manifest is None:
         raise InputError(f"{bundle}: not written, because {_NO_BETTER}")
     return bundle

@@ -383,7 +383,7 @@ static void push_words(const Features *f, Pending *pending, const Characters *ch
             if (row == SPELT && classes[begin] == WORD) push_spelling(f, pending, chars, begin, i);
         }
         if (row < 0) continue;
-        resolve(f, pending); /* rows stand in the order of their words */
+        if (f->unknown_row == SPELT) resolve(f, pending); /* rows stand in the order of their words */
         found(pending, row);
     }
 }

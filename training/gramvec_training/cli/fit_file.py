@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,24 +114,9 @@ def learn_weights(pairs: Path, options: WeightOptions, bundle: Path, *, anyway: 
     from gramvec.errors import InputError
     from gramvec_training.evaluation.matching import show_pair_report
     from gramvec_training.evaluation.verdict import describe_verdict
-    from gramvec_training.readers.lines import is_piped, spool
-    from gramvec_training.runs.ngram_weights import learn_ngram_weights
-    from gramvec_training.runs.run_dir import INPUT
+    from gramvec_training.runs.ngram_weights import learn_weights_of_file
 
-    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-        file = pairs
-        if is_piped(pairs):
-            file = Path(folder) / INPUT
-            spool(pairs, file)
-        manifest, report = learn_ngram_weights(
-            file,
-            options.start,
-            bundle,
-            on_bad=options.bad_rows,
-            given_format=options.table_format,
-            name=bundle.resolve().name,
-            anyway=anyway,
-        )
+    manifest, report = learn_weights_of_file(pairs, bundle, options, anyway=anyway)
     click.echo(show_pair_report(report))
     click.echo(f"beside {report['best']}: {describe_verdict(report['verdict'])}")
     if manifest is None:

@@ -103,7 +103,7 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
 
 
 def _read_register(path: Path) -> Iterator[LearningTable]:
-    """Yield two customer lists, and both as one; their columns correspond by their places, and the first has the ids."""
+    """Yield two customer lists, and both as one; columns correspond by their places, and the first has the ids."""
     left, right, answers = (_read_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
     sides = [[[row[name] or "" for row in table] for name in [*table[0]][1:]] for table in (left, right)]
     places = [{next(iter(row.values())): place for place, row in enumerate(table)} for table in (left, right)]

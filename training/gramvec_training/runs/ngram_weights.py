@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from gramvec_training.evaluation.matching import judge_pairs, score_pairs
 from gramvec_training.evaluation.verdict import group_rows
 from gramvec_training.export.adapt import with_lexical
 from gramvec_training.objectives.ngram_weights import NgramCounts, TextPairs, learn_weights
-from gramvec_training.readers.lines import shorten_path
+from gramvec_training.options import WeightOptions
+from gramvec_training.readers.lines import is_piped, shorten_path, spool
 from gramvec_training.readers.pairs import LabeledPairs, read_labeled_pairs
+from gramvec_training.runs.run_dir import INPUT
 from gramvec_training.sections import OnBad, TableFormat
 from gramvec_training.shared import Floats, Ints
 
@@ -99,6 +102,21 @@ def learn_ngram_weights(
     learned = _make_lexical(unlearned, counts, learn_weights(counts, given))
     entries = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, entries, name=name), report
+
+
+def learn_weights_of_file(
+    source: Path, bundle: Path, options: WeightOptions, *, anyway: bool
+) -> tuple[Manifest | None, dict[str, Any]]:
+    """Learn from a file or a pipe what `learn_ngram_weights` learns, under the name of the bundle's folder."""
+    with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        file = source
+        if is_piped(source):
+            file = Path(folder) / INPUT
+            spool(source, file)
+        return learn_ngram_weights(
+            file, options.start, bundle, on_bad=options.bad_rows, given_format=options.table_format,
+            name=bundle.resolve().name, anyway=anyway,
+        )  # fmt: skip
 
 
 def _check(pairs: LabeledPairs, source: Path) -> None:

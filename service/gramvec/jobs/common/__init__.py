@@ -1,1 +1,1 @@
-"""Jobs: records that read files, work and write files, and what they share."""
+"""What jobs share: options in a record, how a run begins and ends, watchers, bad rows, and outputs that continue."""

@@ -16,6 +16,7 @@ from gramvec.jobs.pairs.units import NO_UNIT, Unit, read_unit
 from gramvec.jobs.pairs.words import find_tokens
 
 EMPTY, NUMBER, DATE, PHONE, EMAIL, CODE, TEXT = range(7)
+KINDS = 7
 # Characters of a cell that may be something else than words; words of a name in which first names are
 # looked for, and that may be initials.
 MAX_CELL, MAX_NAME, MAX_SHORTS = 64, 6, 4

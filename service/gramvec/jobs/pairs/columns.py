@@ -14,23 +14,21 @@ from typing import NamedTuple
 import numpy as np
 
 from gramvec.jobs.pairs import cells as cell_kinds
+from gramvec.jobs.pairs.levels import CONTRADICTS, DIFFERENT, EQUAL, LEVELS
 from gramvec.jobs.pairs.tokens import DIGITS, ZEROS, Tokens
 from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.jobs.pairs.word_shares import BACKGROUND_TEXTS, ONLY_BACKGROUND_TEXTS, shares_of
 from gramvec.lexical.hashing import mix_key
 from gramvec.text.arrays import Doubles, Floats, Int32s, Int64s, UInt8s, UInt64s
 
-CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL_VALUE = range(5)
-LEVELS = 5
-# No level: a value is missing; or the letters of the values decide.
-MISSING, BY_LETTERS = 254, 255
+# No level of `levels`: the letters of the values decide.
+BY_LETTERS = 255
 # Of pairs of one thing, and of pairs by chance as long as few rows say it: the shares of the levels.
 OF_MATCHES = (0.01, 0.05, 0.08, 0.17, 0.70)
 BY_CHANCE = (0.01, 0.91, 0.05, 0.01, 0.02)
 # Pairs that BY_CHANCE counts as; rows that a value's frequency counts as beside those of the tables.
 BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
 DRAWN_PAIRS = 20_000
-VALUE_KINDS = 7
 # Equal values of both columns from which it is said whether one tells the other; the share of columns in which these
 # rows differ at least; share of equal cells of a copy.
 FEWEST_EQUAL, OTHERS, COPIED = 5, 0.3, 0.9
@@ -82,7 +80,7 @@ def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) ->
     hashes = [_hash_cells(*table, known.values, is_digits) for table in zip(bounds, rows, strict=True)]
     cells, column = number_cells(hashes, bounds, columns)
     if values is None:
-        told = np.log(OF_MATCHES[EQUAL_VALUE] * ONLY_BACKGROUND_TEXTS)
+        told = np.log(OF_MATCHES[EQUAL] * ONLY_BACKGROUND_TEXTS)
         kinds = np.full(columns, NAME, np.uint8)
         return ColumnFacts(
             kinds, cells, np.full(len(column), told, np.float32), levels,
@@ -144,7 +142,7 @@ def tell_equals(cells: Sequence[Int32s], column: Int64s, columns: int) -> Floats
     """Return what each equal value tells: the logarithm of its share of matches over its share of rows."""
     counts = np.bincount(np.concatenate([some[some >= 0] for some in cells]), minlength=len(column))
     filled = np.bincount(column, counts, minlength=columns)
-    told: Doubles = np.log(OF_MATCHES[EQUAL_VALUE]) - np.log(counts / (filled[column] + BACKGROUND_ROWS))
+    told: Doubles = np.log(OF_MATCHES[EQUAL]) - np.log(counts / (filled[column] + BACKGROUND_ROWS))
     return told.astype(np.float32)
 
 
@@ -191,7 +189,7 @@ def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
             if {*facts.kinds[[one, other]].tolist()} - SHARED_KINDS:
                 continue
             filled = (drawn[:, one] < LEVELS) & (drawn[:, other] < LEVELS)
-            equal, of_other = (drawn[filled, column] == EQUAL_VALUE for column in (one, other))
+            equal, of_other = (drawn[filled, column] == EQUAL for column in (one, other))
             both, number = int((equal & of_other).sum()), max(int(filled.sum()), 1)
             most = max(int(equal.sum()), int(of_other.sum()))
             if both >= FEWEST_EQUAL and most < number:
@@ -229,10 +227,10 @@ def kind_columns(
     kinds = np.full(columns, PLACE, np.uint8)
     for column in range(columns):
         different = words = 0.0
-        of_kind = np.zeros(VALUE_KINDS, np.int64)
+        of_kind = np.zeros(cell_kinds.KINDS, np.int64)
         for table, some, number in zip(values, cells, counts, strict=True):
             read = table[column]
-            of_kind += np.bincount(read.kinds[read.of_row], minlength=VALUE_KINDS)
+            of_kind += np.bincount(read.kinds[read.of_row], minlength=cell_kinds.KINDS)
             here = some[column::columns]
             here = here[here >= 0]
             if len(here):

@@ -16,24 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from gramvec.jobs.pairs.columns import (
-    ALIKE,
     ALIKE_VALUE,
     BY_LETTERS,
-    CONTRADICTS,
     DATE,
-    DIFFERENT,
-    EQUAL_VALUE,
     IDENTIFIER,
-    LEVELS,
-    MISSING,
     NAME,
     NEAR_VALUE,
-    NEARLY,
     NUMBER,
     PLACE,
     TEXT,
     ColumnFacts,
 )
+from gramvec.jobs.pairs.levels import ALIKE, CONTRADICTS, DIFFERENT, EQUAL, LEVELS, MISSING, NEARLY
 from gramvec.jobs.pairs.tokens import DIGITS, LETTERS, ZEROS, PairVocabulary, Tokens
 from gramvec.text.arrays import Floats, Int64s, UInt8s
 
@@ -43,7 +37,7 @@ LONGEST_COMPARED, MAX_LEFT = 64, 24
 # such as Ct of Court.
 NEAR_TOKEN, BEGINNING, INITIAL, SHORTENED = 0.7, 0.85, 0.75, 0.72
 LOW_COLUMN = 0.4
-EQUAL = 17
+EQUAL_TEXT = 17
 _NO_VALUE = math.nan
 
 
@@ -303,11 +297,11 @@ class _Compared(NamedTuple):
 def _compare(
     first: _Side, second: _Side, facts: ColumnFacts, column: int, cells: tuple[int, int], typed: int
 ) -> _Compared:
-    if cells[0] == cells[1] and not typed < EQUAL_VALUE:
+    if cells[0] == cells[1] and not typed < EQUAL:
         common = sum(first.heaviness(at) for at in first.different() if first.kind(at) != ZEROS)
-        return _Compared(EQUAL_VALUE, 1.0, float(facts.equal[cells[0]]), common=common)
+        return _Compared(EQUAL, 1.0, float(facts.equal[cells[0]]), common=common)
     found = _align(first, second)
-    near = 1.0 if typed == EQUAL_VALUE else max(found.share(), _likeness(first, second))
+    near = 1.0 if typed == EQUAL else max(found.share(), _likeness(first, second))
     by_letters = NEARLY if near >= NEAR_VALUE else ALIKE if near >= ALIKE_VALUE else DIFFERENT
     level = by_letters if typed == BY_LETTERS else typed
     heaviest = first.heaviest, second.heaviest
@@ -325,7 +319,7 @@ def _column_figures(compared: Sequence[_Compared | None], either: int) -> list[f
     filled = _share(len(near), either)
     if not near:
         return [_NO_VALUE] * 4 + [filled, _NO_VALUE]
-    equal = sum(value is not None and value.level == EQUAL_VALUE for value in compared)
+    equal = sum(value is not None and value.level == EQUAL for value in compared)
     low = sum(value < LOW_COLUMN for value in near)
     return [sum(near) / len(near), min(near), max(near), equal / len(near), filled, low / len(near)]
 
@@ -355,7 +349,7 @@ def _evidence_figures(compared: Sequence[_Compared | None], facts: ColumnFacts) 
         _NO_VALUE if none else sum(value.tells for _, value in there),
         _NO_VALUE if none else sum(value.tells for _, value in there) - facts.rows,
         place(told, 0), place(told, 1), place(told, 2), place(told, -1), place(told, -2),
-        _NO_VALUE if none else levels.count(EQUAL_VALUE),
+        _NO_VALUE if none else levels.count(EQUAL),
         _NO_VALUE if none else sum(level <= DIFFERENT for level in levels),
         _NO_VALUE if none else levels.count(CONTRADICTS),
         len(there), *tells(IDENTIFIER), *tells(NAME),
@@ -434,7 +428,7 @@ def pair_figures(
             # What one row lacks does not speak against it.
             a, b = _join_columns(of_a, filled), _join_columns(of_b, filled)
         found = _text_figures(a, b)
-        found[EQUAL] = float(equal)
+        found[EQUAL_TEXT] = float(equal)
         compared = rows.compare(first, second, [BY_LETTERS] * tokens.columns if typed is None else typed[pair].tolist())
         either = sum(bool(x.tokens or y.tokens) for x, y in zip(of_a, of_b, strict=True))
         made.append([*found, *_column_figures(compared, either), *_evidence_figures(compared, facts)])

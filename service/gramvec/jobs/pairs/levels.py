@@ -18,6 +18,7 @@ from gramvec.jobs.pairs.values import ColumnValues
 from gramvec.text.arrays import Bools, Int32s, Int64s, UInt64s
 
 CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL = range(5)
+LEVELS = 5
 MISSING = 254
 # Likeness of letters from which texts are nearly equal, or alike.
 NEAR_TEXT, ALIKE_TEXT = 0.92, 0.8
