@@ -18,6 +18,9 @@ from gramvec.jobs.matching.fields import Blocks, Field
 from gramvec.jobs.matching.inputs import MatchTable, digest_texts, read_table
 from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, Form, form_of
 
+# A = with the backslashes before it.
+_EQUALS = re.compile(r"(?<!\\)(\\*)=")
+
 
 class ComparedColumn(NamedTuple):
     """Column that is compared: its names in the left and the right table, and its weight (above 0)."""
@@ -28,8 +31,9 @@ class ComparedColumn(NamedTuple):
 
     def __str__(self) -> str:
         """Return the column as `parse_column` reads it."""
-        left, right = (name.replace("=", r"\=") for name in self[:2])
-        name = left if left == right else f"{left}={right}"
+        left, right = (_EQUALS.sub(r"\1\1\\=", name) for name in self[:2])
+        at_end = left[len(left.rstrip("\\")) :]  # before the = that parts both names they count in pairs, too
+        name = left if left == right else f"{left}{at_end}={right}"
         return f"{name}:{self.weight:g}" if ":" in name or self.weight != 1 else name
 
 
@@ -170,9 +174,21 @@ def parse_column(value: str) -> ComparedColumn:
 
 
 def split_names(value: str) -> tuple[str, str | None]:
-    r"""Return both names of LEFT=RIGHT, None for a second that is not there; \= is a = in a name."""
-    left, *right = (name.replace(r"\=", "=") for name in re.split(r"(?<!\\)=", value, maxsplit=1))
-    return left, right[0] if right else None
+    r"""Return both names of LEFT=RIGHT, None for a second that is not there.
+
+    Before a = backslashes count in pairs: \= is a = in a name, \\= ends a name with a backslash.
+    """
+    names, start = [""], 0
+    for equals in _EQUALS.finditer(value):
+        pairs, odd = divmod(len(equals[1]), 2)
+        names[-1] += value[start : equals.start()] + "\\" * pairs
+        start = equals.end()
+        if odd or len(names) == 2:
+            names[-1] += "="
+        else:
+            names.append("")
+    names[-1] += value[start:]
+    return names[0], names[1] if len(names) == 2 else None
 
 
 def _split_both(option: str, value: str | None) -> tuple[str | None, str | None]:
