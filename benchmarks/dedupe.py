@@ -103,7 +103,7 @@ def _add_lists(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
         seconds = round(time.process_time() - began, 2)
         scores, correct, number = zip(*lists, strict=True)
         together = np.concatenate(scores), np.concatenate(correct), sum(number)
-        threshold = threshold_of(together[0]) if name == OURS else best_f1(*together)[1]
+        threshold = threshold_of(together[0], same=True) if name == OURS else best_f1(*together)[1]
         above = together[0] >= np.float32(threshold)
         found, right = int(above.sum()), int(together[1][above].sum())
         figures = {

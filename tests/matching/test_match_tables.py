@@ -205,7 +205,11 @@ def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     right = ["Acme Incorporated", "CIPLAR LA 80", "Bank of the East", "x", "Same!"]
     found = gramvec.pair_scores(left, right)
     assert (
-        found.dtype == np.float32 and found[0] > 0.5 and (found[1:3] < 0.35).all() and found[3] == 0 and found[4] >= 0.98
+        found.dtype == np.float32
+        and found[0] > 0.5
+        and (found[1:3] < 0.35).all()
+        and found[3] == 0
+        and found[4] >= 0.98
     )
     assert gramvec.pair_scores({"a": left}, {"a": right}, on="a").tobytes() == found.tobytes()
     assert gramvec.pair_scores(right, left).tolist() == found.tolist()

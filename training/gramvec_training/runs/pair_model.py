@@ -114,7 +114,7 @@ def measure_promise(found: Sequence[tuple[LearningTable, NDArray[np.float32]]]) 
     for table, scores in found:
         labeled = table.pairs > 0
         given, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
-        above = given >= np.float32(threshold_of(given, pairs))
+        above = given >= np.float32(threshold_of(given, pairs, same=table.is_one_table))
         number = int(pairs[above].sum())
         if number >= PROMISED_PAIRS:
             promised = float(np.average(given[above].astype(np.float64), weights=pairs[above]))
@@ -188,7 +188,7 @@ def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, flo
     """Return F1 in % at the default threshold, and the highest one."""
     labeled = table.pairs > 0
     scores, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
-    above = scores >= np.float32(threshold_of(scores, pairs))
+    above = scores >= np.float32(threshold_of(scores, pairs, same=table.is_one_table))
     own = (int(matches[above].sum()) + table.equal[1], int(pairs[above].sum()) + table.equal[0])
     order = np.argsort(-scores, kind="stable")
     right, found = np.cumsum(matches[order]) + table.equal[1], np.cumsum(pairs[order]) + table.equal[0]
@@ -237,7 +237,8 @@ def list_figures(found: Scored) -> dict[str, tuple[float, float]]:
             groups.setdefault(f"{table.kind} {of}".strip(), []).append(f1_of(table, scores))
         else:
             labeled = table.pairs > 0
-            above = scores[labeled] >= np.float32(threshold_of(scores[labeled], table.pairs[labeled]))
+            least = threshold_of(scores[labeled], table.pairs[labeled], same=table.is_one_table)
+            above = scores[labeled] >= np.float32(least)
             wrong = float(table.pairs[labeled][above].sum())
             groups.setdefault(f"{table.kind}, nothing to be found: pairs", []).append((wrong, 0.0))
     means = {f"{len(some)} x {name}": np.mean(some, axis=0).tolist() for name, some in sorted(groups.items())}

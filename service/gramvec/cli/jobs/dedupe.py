@@ -73,7 +73,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("-m", "--model", help=f"Model of --by meaning.  [{DEFAULT_MODEL}]")
 @device_option
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help="The least score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
+              help="The least score.  [default: that of the highest expected F1, at least 0.4]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file of the list. [stdout]")  # fmt: skip
 @click.option("--json", "form", flag_value="jsonl", default=None, help="JSON, an object a line, instead of tabs.")

@@ -42,7 +42,7 @@ def dedupe(
         by: "letters" for the probability that two rows are the same thing, by their words, numbers and letters, as
             `match` has it; "meaning" for the cosine of a model's vectors.
         model: for "meaning", a loaded model, or its name or folder; None for the default one.
-        threshold: the lowest score, 0 to 1. None, by letters, for that of the highest expected F1, and at least 0.35;
+        threshold: the lowest score, 0 to 1. None, by letters, for that of the highest expected F1, and at least 0.4;
             by meaning it must be given.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.

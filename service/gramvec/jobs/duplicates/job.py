@@ -75,7 +75,7 @@ class DedupeJob(InputFile, TableOutput):
         by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
-        threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
+        threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         keep: write the input there without lines that repeat one that stays; - is standard output.

@@ -59,7 +59,7 @@ def likely_pairs(
 
     Args:
         columns: the compared columns, n texts each; a row of white space is in no pair.
-        threshold: the lowest probability; None for that of the highest expected F1, and at least 0.35.
+        threshold: the lowest probability; None for that of the highest expected F1, and at least 0.4.
         threads: of the comparison.
         max_pairs: pairs that may be found.
         progress: shows the tasks.
@@ -75,7 +75,7 @@ def likely_pairs(
     both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
     lower = both.left < both.right
     found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
-    lowest = threshold_of(found.scores) if threshold is None else threshold
+    lowest = threshold_of(found.scores, same=True) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")

@@ -26,8 +26,9 @@ from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
-# Below it the expected F1 may be higher, and more than half of what is written wrong.
-MIN_THRESHOLD = 0.35
+# Below it the expected F1 may be higher, and more than half of what is written wrong: of two tables, and of one, where
+# a wrong pair leaves out a row.
+MIN_THRESHOLD, MIN_DUPLICATE = 0.35, 0.4
 # Less probable pairs are no candidates of any report.
 MIN_SCORE = 0.01
 BLOCK_PAIRS = 1 << 16
@@ -145,10 +146,11 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     above = found.select(found.pairs.scores >= np.float32(floor))
     if one_to_one or top is not None:
         narrow = above.one_to_one() if one_to_one else above.rows(top)
-        lowest = threshold_of(narrow.scores) if threshold is None else threshold
+        lowest = threshold_of(narrow.scores, same=found.same) if threshold is None else threshold
         matches = select_pairs(narrow, narrow.scores >= np.float32(lowest))
     else:
-        lowest = threshold_of(above.pairs.scores, above.numbers()) if threshold is None else threshold
+        own = threshold_of(above.pairs.scores, above.numbers(), same=found.same)
+        lowest = own if threshold is None else threshold
         matches = above.select(above.pairs.scores >= np.float32(lowest)).rows()
     reached = above.select(above.pairs.scores >= np.float32(lowest))
     left_out = int(reached.numbers().sum()) - len(matches.left)
@@ -160,18 +162,20 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows())
 
 
-def threshold_of(scores: Floats, numbers: Int64s | None = None) -> float:
-    """Return the threshold of the highest expected F1, at least MIN_THRESHOLD.
+def threshold_of(scores: Floats, numbers: Int64s | None = None, *, same: bool = False) -> float:
+    """Return the threshold of the highest expected F1, at least MIN_THRESHOLD, or MIN_DUPLICATE within one table.
 
     Args:
         scores: float32[p], probabilities.
         numbers: int64[p], how many pairs each stands for; None for one.
+        same: whether the pairs are of one table.
     """
+    least = MIN_DUPLICATE if same else MIN_THRESHOLD
     order = np.argsort(-scores, kind="stable")
     ranked: Doubles = scores[order].astype(np.float64)
     number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
     right = np.cumsum(ranked * number)
     if not len(ranked) or not right[-1]:
-        return MIN_THRESHOLD
+        return least
     f1 = 2 * right / (np.cumsum(number) + right[-1])
-    return max(MIN_THRESHOLD, float(ranked[int(np.argmax(f1))]))
+    return max(least, float(ranked[int(np.argmax(f1))]))

@@ -94,7 +94,9 @@ class PairReview:
 
     def first(self) -> LearnedScores:
         """Return the probabilities of the pair model, and its threshold."""
-        return LearnedScores(self._pairs.scores.astype(np.float64), threshold_of(self._pairs.scores))
+        return LearnedScores(
+            self._pairs.scores.astype(np.float64), threshold_of(self._pairs.scores, same=self._tables.same)
+        )
 
     def rows(self, pair: int) -> tuple[int, int]:
         """Return the left and the right row of a pair."""
