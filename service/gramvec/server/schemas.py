@@ -15,8 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from gramvec.embed.vectors import Space, VectorPrecision
 from gramvec.server.errors import HttpError
 
-# The bytes that begin, separate and end values, and quotes.
-_STRUCTURE = b'",[]{}'
+# The bytes that begin and separate values, and quotes.
+_STRUCTURE = b'",[{'
 _OTHERS = bytes(set(range(256)) - set(_STRUCTURE))
 _CLOSING = {ord("["): b"]", ord("{"): b"}"}
 # orjson reads no more containers in one another.
@@ -43,7 +43,8 @@ def holds_more(raw: bytes, max_values: int) -> bool:
     if structure.count(b'"') > 4 * max_values:  # a member has two strings at most
         return True
     outside = structure.split(b'"')[::2]
-    return sum(map(len, outside)) > 2 * max_values  # what begins also ends
+    # Values but the first stand behind a comma, or are the first in a container.
+    return sum(map(len, outside)) > 2 * max_values
 
 
 def _may_hold_more(raw: bytes, max_values: int) -> bool:
