@@ -157,12 +157,12 @@ def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     left, right = tmp_path / "a.txt", tmp_path / "b.txt"
     left.write_text("canon sd1100\n")
     right.write_text("".join(f"{text}\n" for text in texts))
-    done = gramvec_command("match", left, right, "--all", "--threshold", "0.3")
+    done = gramvec_command("match", left, right, "--top", "all", "--threshold", "0.3")
     assert done.stdout.count(b"\n") == 16 and b"15 pairs at the threshold 0.300, of which 99 to 100% are" in done.stderr
     done = gramvec_command("match", left, right, "--threshold", "0.3", "--top", "1")
     assert done.stdout.splitlines()[1].startswith(b"1,1,0.99")  # without a column of ids they are the rows' numbers
     assert done.stdout.count(b"\n") == 2 and b"14 more pairs above it are left out (--top)" in done.stderr
-    assert gramvec_command("match", left, right, "--all", "--top", "3").returncode == 2
+    assert gramvec_command("match", left, right, "--top", "all", "--one-to-one").returncode == 2
 
 
 def test_a_delimiter_and_an_encoding_of_both_or_of_each_may_be_given(tmp_path: Path) -> None:

@@ -146,13 +146,13 @@ def test_every_command_keeps_what_it_reads_and_what_it_did_not_write(tmp_path: P
             assert done.returncode == 1, (command, done)
             assert b"read by" in done.stderr or b"did not write" in done.stderr
             assert output.read_bytes() == before
-    done = gramvec_command("dedupe", texts, "--keep", texts)
+    done = gramvec_command("dedupe", texts, "--unique", texts)
     assert b"read by" in done.stderr
     done = gramvec_command("match", table, table, "--on", "name", "--review", table)
     assert done.returncode == 1
 
 
-FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv"), "dedupe": ("--json",)}
+FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv"), "dedupe": ("--format", "jsonl")}
 
 
 @pytest.mark.slow

@@ -19,14 +19,14 @@ COMMANDS = {
 OPTIONS = {
     "--block-on": ("--block",), "--chunk-size": ("--batch-size",), "--cores": ("--threads",),
     "--cutoff": ("--threshold", "--min-score"), "--field": ("--column", "--on"), "--fields": ("--on", "--column"),
-    "--file-format": ("--format", "--input-format"), "--force": ("--overwrite",), "--in-place": ("--keep",),
-    "--index-column": ("--id",), "--index": ("--id",), "--inplace": ("--keep",), "--jobs": ("--threads",),
+    "--file-format": ("--format", "--input-format"), "--force": ("--overwrite",), "--in-place": ("--unique",),
+    "--index-column": ("--id",), "--index": ("--id",), "--inplace": ("--unique",), "--jobs": ("--threads",),
     "--key": ("--id",), "--left-on": ("--on",), "--limit": ("-k", "--top"), "--n-jobs": ("--threads",),
     "--num-workers": ("--threads", "--workers"), "--out": ("--output",), "--outfile": ("--output",),
     "--processes": ("--threads", "--workers"), "--right-on": ("--on",), "--sep": ("--delimiter",),
     "--separator": ("--delimiter",), "--sheet-name": ("--sheet",), "--similarity": ("--threshold",),
     "--text-column": ("--column", "--on"), "--top-k": ("-k", "--top"), "--top-n": ("-k", "--top"),
-    "--unique": ("--keep",), "--yes": ("--overwrite",),
+    "--yes": ("--overwrite",),
 }  # fmt: skip
 
 

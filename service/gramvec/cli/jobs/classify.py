@@ -53,7 +53,7 @@ class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in 
 def threshold_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option --threshold."""
     text = f"Minimum score for a label to count as known; LABEL=SCORE for one label; repeatable.  [{default}]"
-    return click.option("--threshold", "thresholds", type=ThresholdChoice(), multiple=True, help=text)
+    return click.option("--threshold", type=ThresholdChoice(), multiple=True, help=text)
 
 
 @click.group(cls=CommandGroup, short_help="Learn labels, and give them to texts.")
@@ -102,7 +102,7 @@ def fit(**options: Any) -> None:
 @source_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
+@click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @input_format_options
 @column_option
 @click.option("--prefix", default="", help="Before the names of the new columns, label, score and known.")

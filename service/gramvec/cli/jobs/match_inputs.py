@@ -41,7 +41,7 @@ block_option = click.option(
     "--block", metavar="COLUMN[=OTHER]", help="Compare only rows with the same value here, except for case and spaces."
 )
 id_option = click.option(
-    "--id", "id_column", metavar="COLUMN[=OTHER]",
+    "--id", metavar="COLUMN[=OTHER]",
     help='Column of the ids; none: the rows\' numbers. ["id" if there is one, else the number]',
 )  # fmt: skip
 

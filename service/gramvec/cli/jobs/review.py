@@ -21,7 +21,7 @@ from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.review.job import LabelReviewJob, PairReviewJob
 
 # Options that only a review of pairs has, and fields of a review of labels that other options name.
-OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id_column": "--id", "save_matcher": "--save-matcher"}
+OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id": "--id", "save_matcher": "--save-matcher"}
 OF_LABELS = {"left": "source", "left_format": "input_format"}
 PATH = click.Path(path_type=Path, dir_okay=False)
 

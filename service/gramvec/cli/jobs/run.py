@@ -65,6 +65,8 @@ def write_command(name: str, command: click.Command, job: FileJob) -> str:
     words = ["gramvec", *name.split()]
     for option in command.params:
         field = str(option.name)
+        if not option.expose_value:
+            continue
         value = getattr(job, field, None)
         if isinstance(option, click.Argument):
             words.append(str(value))

@@ -18,8 +18,8 @@ from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
-Stays = Literal["first", "longest", "complete", "frequent"]
-STAYS: tuple[Stays, ...] = get_args(Stays)
+Keep = Literal["first", "longest", "complete", "frequent"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 
 
 class LikelyPairs(NamedTuple):

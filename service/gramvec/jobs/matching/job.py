@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -76,8 +76,8 @@ class MatchJob(TableFiles, TableOutput):
         '2 of 3 rows of ours.csv have a match, 2 pairs at the threshold 0.350, of which 97% are expected to be right'
 
     Attributes:
-        top: right rows for a left row at most; None for all, or what labels say.
-        every: write all right rows above the threshold, with labels that say otherwise, too.
+        top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
+            labels None is what they say.
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
         one_to_one: write each row in one match at most.
         columns: write the "compared" texts, or "all" columns of both rows.
@@ -96,8 +96,7 @@ class MatchJob(TableFiles, TableOutput):
     The other attributes are those of `TableFiles` and `TableOutput`.
     """
 
-    top: PositiveNumber | None = None
-    every: bool = False
+    top: PositiveNumber | Literal["all"] | None = None
     threshold: UnitNumber | None = None
     one_to_one: bool = False
     columns: RowColumns = "compared"
@@ -115,9 +114,9 @@ class MatchJob(TableFiles, TableOutput):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.every and (self.top or self.one_to_one):
+        if self.top == "all" and self.one_to_one:
             raise OptionError(
-                "--all writes every row above the threshold; give it without --top and --one-to-one", field="every"
+                "--top all writes every row above the threshold; give it without --one-to-one", field="top"
             )
         if self.labels and self.matcher:
             raise OptionError("--labels learns a matcher and --matcher brings one; give one of them", field="matcher")
@@ -190,7 +189,7 @@ class MatchJob(TableFiles, TableOutput):
 
     def _limit(self, learned: int | None = None) -> int | None:
         """Return the right rows for a left row, None for all; `learned` unless an option names them."""
-        return None if self.every else self.top or learned
+        return None if self.top == "all" else self.top or learned
 
     def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
         """Return the matches by the pair model."""
@@ -317,8 +316,8 @@ class PairsJob(InputFile, TableOutput):
     Attributes:
         left: column of one text of each pair.
         right: column of the other.
-        meaning: add the cosine of both texts by this model: a name or a folder.
-        device: that computes the vectors of `meaning`.
+        model: add the cosine of both texts by this model, in a column "meaning": a name or a folder.
+        device: that computes the vectors of `model`.
         columns: write both texts ("compared"), or "all" columns of the input.
 
     The other attributes are those of `InputFile` and `TableOutput`.
@@ -326,7 +325,7 @@ class PairsJob(InputFile, TableOutput):
 
     left: str
     right: str
-    meaning: str | None = None
+    model: str | None = None
     device: Device = "auto"
     columns: RowColumns = "compared"
 
@@ -355,8 +354,8 @@ class PairsJob(InputFile, TableOutput):
             watch.close()
             left, right = table.values[self.left], table.values[self.right]
             scores, meanings = score_given([left], [right]), None
-            if self.meaning:
-                meanings = load(self.meaning, device=self.device).pair_similarity(left, right)
+            if self.model:
+                meanings = load(self.model, device=self.device).pair_similarity(left, right)
             if self.output is not None:
                 self._write(self.output, file, table, {"score": scores, "meaning": meanings})
         names = [f"{table.unit} {number}" for number in table.numbers]
@@ -400,7 +399,7 @@ def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> No
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}"
     )
     if known.top is None and not same:
-        watch.report("many rows have several labeled matches, so all above the threshold are written (--all)")
+        watch.report("many rows have several labeled matches, so all above the threshold are written (--top all)")
 
 
 def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:

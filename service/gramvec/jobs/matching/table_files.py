@@ -71,7 +71,7 @@ class TableFiles(FileJob):
         on: the compared columns: COLUMN, COLUMN=OTHER, COLUMN:WEIGHT or (left, right, weight) each, or a mapping of
             columns to weights; none for the column "text".
         block: compare only rows with the same value in this column: COLUMN or COLUMN=OTHER.
-        id_column: column of the ids, COLUMN or COLUMN=OTHER; None for "id" if there is one, else the rows' numbers;
+        id: column of the ids, COLUMN or COLUMN=OTHER; None for "id" if there is one, else the rows' numbers;
             "none" for the numbers.
         left_format: form of the left file; None goes by its ending.
         right_format: form of the right file; None goes by its ending.
@@ -85,7 +85,7 @@ class TableFiles(FileJob):
     right: Path
     on: tuple[ComparedColumn, ...] = ()
     block: str | None = None
-    id_column: str | None = None
+    id: str | None = None
     left_format: Form | None = None
     right_format: Form | None = None
     delimiter: str | None = None
@@ -104,7 +104,7 @@ class TableFiles(FileJob):
     @model_validator(mode="after")
     def _check_tables(self) -> Self:
         _split_both("--block", self.block)
-        _split_both("--id", self.id_column)
+        _split_both("--id", self.id)
         self.formats()
         if self.left == self.right == STDIN:
             raise OptionError(
@@ -118,7 +118,7 @@ class TableFiles(FileJob):
         Raises InputError as `read_table` does.
         """
         tables = []
-        block, ids = _split_both("--block", self.block), _split_both("--id", self.id_column)
+        block, ids = _split_both("--block", self.block), _split_both("--id", self.id)
         names = [column.left for column in columns], [column.right for column in columns]
         paths, forms = (self.left, self.right), self.formats()
         for path, form, compared, key, id_column in zip(paths, forms, names, block, ids, strict=True):
