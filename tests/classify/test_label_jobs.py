@@ -43,14 +43,14 @@ def test_a_head_is_learned_and_labels_a_file(folder: Path, capfd: pytest.Capture
         rows = [(row["id"], row["label"], row["known"]) for row in csv.DictReader(file)]
     assert rows == [("1", "card", "True"), ("2", "rate", "False")]
     with refused(InputError, "'car'"):
-        predict.model_copy(update={"thresholds": (("car", 0.5),)}).run()
+        predict.model_copy(update={"threshold": (("car", 0.5),)}).run()
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_threshold_is_from_0_to_1(folder: Path) -> None:
-    with pytest.raises(InputError, match="^thresholds: ") as error:
+    with pytest.raises(InputError, match="^threshold: ") as error:
         FitJob(labeled=folder / "labeled.tsv", output=folder / "b.head", threshold=2)
-    assert error.value.field == "thresholds"
+    assert error.value.field == "threshold"
 
 
 class ListWatch(JobWatch):

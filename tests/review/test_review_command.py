@@ -28,7 +28,7 @@ from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
-from gramvec.jobs.matching.table_files import ComparedColumn
+from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
 

@@ -87,7 +87,7 @@ def read_rows(
         path: a file that `gramvec embed` reads.
         form: its format.
         on: the compared columns.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers; "none" for the
+        id_column: whose values name the rows; None for "id" if there is one, else the lines' numbers; "none" for the
             numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.

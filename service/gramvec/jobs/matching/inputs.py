@@ -79,8 +79,8 @@ def read_table(
         path: a file that `gramvec embed` reads.
         form: its form, or its whole format.
         columns: the columns to be compared.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
-            the numbers whatever there is.
+        id_column: whose values name the rows; None for "id" if there is one, else the lines' numbers; "none" for the
+            numbers whatever there is.
         block: another column to be read, whose values say which rows are compared.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.
@@ -104,7 +104,7 @@ def read_table(
     if not found.numbers and not found.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
         raise InputError(f"{path}: is empty; its first line must name the columns")
     if numbered or (id_column is None and "id" not in found.found):
-        ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+        ids = [str(number) for number in found.numbers]
         others = [*found.found]
     else:
         ids = found.values[id_column or "id"]

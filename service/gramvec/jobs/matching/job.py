@@ -36,8 +36,9 @@ from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.matching.report import given_report, match_report, pair_model_fact
-from gramvec.jobs.matching.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
+from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import STDIN, UTF_8, spool
