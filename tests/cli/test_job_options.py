@@ -126,7 +126,7 @@ def test_a_record_is_checked_when_it_is_made() -> None:
 
 
 def test_options_that_contradict_each_other_name_one() -> None:
-    with pytest.raises(OptionError, match="--top all .*--one-to-one") as error:
+    with pytest.raises(OptionError, match="^top: .*`one_to_one`") as error:
         MatchJob(left="a.csv", right="b.csv", top="all", one_to_one=True)
     assert error.value.field == "top"
 

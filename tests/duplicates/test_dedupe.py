@@ -43,7 +43,7 @@ def test_groups_are_what_a_chain_of_pairs_joins(pairs: list[tuple[int, int]]) ->
 
 def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
     texts = [f"the very same line{mark}" for mark in ("", "!", "!!", "!!!", "!!!!")]
-    with refused(InputError, "3 pairs", "--max-pairs"):
+    with refused(InputError, "3 pairs", "`max_pairs`"):
         likely_pairs([texts], 0.5, max_pairs=3)
     for threshold in (-0.1, 1.5):
         with refused(InputError, "threshold"):

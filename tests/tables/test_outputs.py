@@ -57,16 +57,16 @@ def test_a_form_is_what_the_ending_says_or_a_refusal() -> None:
     assert form_to_write(None, TABLE_FORMS) == form_to_write(Path("-"), TABLE_FORMS) == "csv"
     assert form_to_write(Path("/dev/null"), TABLE_FORMS, default="jsonl") == "jsonl"
     for name, wrong in {"a.xlsx": ".xlsx", "a": "ending", "a.csv.gz": ".gz"}.items():
-        with refused(InputError, name, wrong, ".csv, .tsv, .jsonl, .parquet", "--format"):
+        with refused(InputError, name, wrong, ".csv, .tsv, .jsonl, .parquet", "`format`"):
             form_to_write(Path(name), TABLE_FORMS)
-    with refused(InputError, "--format parquet", "--output FILE"):
+    with refused(InputError, "format", "parquet", "`output`"):
         form_to_write(None, TABLE_FORMS, "parquet")
 
 
 def test_only_what_gramvec_wrote_is_replaced_unasked(tmp_path: Path) -> None:
     own, other = written(tmp_path / "own"), made(tmp_path / "other")
     check_outputs(own, tmp_path / "nothing", made(tmp_path / "empty", ""))
-    with refused(InputError, "other", "did not write", "--overwrite"):
+    with refused(InputError, "other", "did not write", "overwrite=True"):
         check_outputs(other)
     check_outputs(other, overwrite=True)
     (tmp_path / "link").symlink_to(other)

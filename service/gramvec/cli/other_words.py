@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 import click
 from click.exceptions import NoSuchOption
+
+from gramvec.cli.flags import explain_error
+from gramvec.errors import GramvecError
 
 COMMANDS = {
     "apply": "predict", "compare": "similarity", "create": "build", "deduplicate": "dedupe", "delete": "remove",
@@ -55,6 +59,14 @@ def with_our_option(error: NoSuchOption) -> click.UsageError:
 
 class CommandGroup(click.Group):
     """Group that answers an unknown command with the one that may be meant."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. A GramvecError ends it with one line, which names its options."""
+        try:
+            return super().invoke(ctx)
+        except GramvecError as error:
+            command = self.get_command(ctx, str(ctx.invoked_subcommand))
+            raise click.ClickException(explain_error(error, command)) from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -20,11 +20,10 @@ from gramvec.cli.jobs.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option
-from gramvec.cli.jobs.run import command_line, make_job, show_job
+from gramvec.cli.jobs.run import CommandWatch, in_shell, make_job, show_job
 from gramvec.cli.options import device_option, model_option
 from gramvec.cli.other_words import CommandGroup
 from gramvec.jobs.classify.job import FitJob, PredictJob
-from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 
@@ -92,9 +91,9 @@ def fit(**options: Any) -> None:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
     job = make_job(FitJob, **options)
-    with closing(TerminalWatch(command_line())) as watch:
+    with closing(CommandWatch()) as watch:
         result = job.run(watch)
-    click.echo(result.summary)
+    click.echo(in_shell(result.summary))
 
 
 @classify.command(short_help="Give labels to the texts of a file.")

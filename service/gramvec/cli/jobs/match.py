@@ -11,7 +11,7 @@ from gramvec.cli.jobs.embed import on_error_option, overwrite_option, safe_cells
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.row_columns import columns_option
-from gramvec.cli.jobs.run import make_job, show_job
+from gramvec.cli.jobs.run import in_shell, make_job, show_job
 from gramvec.cli.options import POSITIVE, gone_options
 from gramvec.jobs.common.file_job import MAX_NUMBER
 from gramvec.jobs.matching.job import MatchJob
@@ -89,4 +89,4 @@ def match_command(**options: Any) -> None:
     job = make_job(MatchJob, **options)
     with show_job() as watch:
         result = job.run(watch)
-    click.echo(result.summary, err=True)
+    click.echo(in_shell(result.summary), err=True)

@@ -22,11 +22,10 @@ from gramvec.cli.jobs.embed import (
     threads_option,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.jobs.run import make_job, show_job
+from gramvec.cli.jobs.run import CommandWatch, make_job, show_job
 from gramvec.cli.options import device_option, gone_options, json_option, model_option
 from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import InputError, printable, quote
-from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
 from gramvec.jobs.search.index import MAX_HITS, Index
 from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
@@ -223,7 +222,7 @@ def search(**options: Any) -> None:
       gramvec search tickets.index --file queries.txt -k 3 -o hits.parquet
     """  # noqa: D301 - click takes the character, not its escape
     job = make_job(SearchJob, **options)
-    with closing(TerminalWatch()) as watch:
+    with closing(CommandWatch()) as watch:
         if job.output is not None:
             job.run(watch)
             return

@@ -151,7 +151,7 @@ class FitJob(ReportedJob):
             if (known := known_words(embedder.bundle.vocabulary, texts)) < KNOWN_WORDS:
                 watch.report(
                     f"{embedder.name} knows {known:.0%} of the words: the texts are of another language, or words of a"
-                    " trade; a model of their language may be right more often (gramvec import, --model)"
+                    " trade; a model of their language may be right more often (gramvec import, `model`)"
                 )
             head, quality = fit_head(
                 texts, vectors, rows.labels if rows.several else [label for (label,) in rows.labels],
@@ -295,7 +295,7 @@ def embed_with_bar(embedder: Embedder, texts: Sequence[str], progress: Progress)
 def _describe(head: Head, quality: Report) -> Iterator[str]:
     """Yield the lines that describe a head."""
     copies = "" if quality.groups == quality.texts else f", {quality.groups:,} without near copies"
-    may = "; a text may have several, written a|b (--one-label takes them as they are)" if quality.several else ""
+    may = "; a text may have several, written a|b (`several=False` takes them as they are)" if quality.several else ""
     yield f"{quality.texts:,} held-out texts of {quality.labels:,} labels{copies}{may}"
     yield f"right label, %                {100 * quality.accuracy:6.1f}"
     if quality.several:

@@ -105,24 +105,24 @@ class DedupeJob(InputFile, TableOutput):
     def _check(self) -> Self:
         if self.against is not None and self.groups:
             raise OptionError(
-                "--against: lists lines beside documents of the index, which are not groups; leave out --groups",
+                "against: lists lines beside documents of the index, which are not groups; leave out `groups`",
                 field="groups",
             )
         if self.by == "letters" and self.model is not None:
             raise OptionError(
-                "--model: lines are compared by letters and words; give --by meaning, or leave it out", field="model"
+                'model: lines are compared by letters and words; give `by="meaning"`, or leave it out', field="model"
             )
         if self.by == "meaning" and self.against is not None:
-            raise OptionError("--against: compares by letters and words; leave out --by meaning", field="against")
+            raise OptionError('against: compares by letters and words; leave out `by="meaning"`', field="against")
         if self.by == "meaning" and self.report is not None:
             raise OptionError(
-                "--report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
+                "report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
         if self.keep != "first" and (self.against is not None or (self.unique is None and self.report is None)):
             raise OptionError(
-                "--keep: chooses among lines of INPUT for --unique or --report; leave it out", field="keep"
+                "keep: chooses among lines of `source` for `unique` or `report`; leave it out", field="keep"
             )
         self._list_form()
         form_to_keep(self.source, self.file_format(), self.unique)
@@ -264,14 +264,14 @@ def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> Non
     if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
         watch.report(
             f"{doubtful:,} of the {len(likely.pairs.left):,} pairs, those below {likely.sure:.3f}, are not sure enough"
-            f" to leave out a {unit}: look at them in the list, or give --threshold {likely.threshold:.3f} to take them"
+            f" to leave out a {unit}: look at them in the list, or give `threshold={likely.threshold:.3f}` to take them"
             " all"
         )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
         watch.report(
             f"{sizes[root]:,} {unit}s become one, {table.name(root)}: {_quote(table.text(root))}; raise"
-            " --threshold if they are not the same"
+            " `threshold` if they are not the same"
         )
     of_row = duplicates.distinct.of_row
     unequal: Sequence[int] = np.flatnonzero(of_row != of_row[roots]).tolist()

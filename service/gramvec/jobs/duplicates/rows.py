@@ -98,7 +98,7 @@ def read_rows(
     """
     names = list(dict.fromkeys(on))
     named = [] if id_column in (None, NO_ID) else [str(id_column)]
-    options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
+    options = dict.fromkeys(names, "on") | dict.fromkeys(named, "id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
         on_error=on_error, max_rows=MAX_ROWS, progress=progress, why_bad=why_not_compared, name=name,

@@ -22,7 +22,7 @@ from gramvec.text.arrays import Floats
 from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
 from gramvec.text.inputs import is_whole
 
-Names = str | Sequence[str]
+OneSide = str | Sequence[str]
 Top = int | Literal["all"] | None
 LabelTriples = Iterable[Sequence[Any]]
 
@@ -32,8 +32,8 @@ def match(
     right: Any,
     *,
     on: On | None = None,
-    left_on: Names | None = None,
-    right_on: Names | None = None,
+    left_on: OneSide | None = None,
+    right_on: OneSide | None = None,
     top: Top = None,
     threshold: float | None = None,
     one_to_one: bool = False,
@@ -82,7 +82,7 @@ def match(
 
 
 def pair_scores(
-    left: Any, right: Any, *, on: On | None = None, left_on: Names | None = None, right_on: Names | None = None
+    left: Any, right: Any, *, on: On | None = None, left_on: OneSide | None = None, right_on: OneSide | None = None
 ) -> Floats:
     """Return the probability that the left and the right row of each pair are the same thing, float32[n].
 
@@ -116,8 +116,8 @@ class Matcher:
         labels: LabelTriples,
         *,
         on: On | None = None,
-        left_on: Names | None = None,
-        right_on: Names | None = None,
+        left_on: OneSide | None = None,
+        right_on: OneSide | None = None,
         block: str | None = None,
         threads: int = 1,
     ) -> Matcher:
@@ -205,21 +205,21 @@ def _with_columns(rows: Any) -> Any:
     return table_of(rows) if isinstance(rows, list | tuple | Iterator) else rows
 
 
-def _compared(on: On | None, left_on: Names | None, right_on: Names | None) -> tuple[ComparedColumn, ...]:
-    """Return the compared columns, none for texts. Raises InputError for columns that are named in both ways."""
+def _compared(on: On | None, left_on: OneSide | None, right_on: OneSide | None) -> Sequence[ComparedColumn] | None:
+    """Return the compared columns, each once; None for texts. Raises InputError where both ways name columns."""
     if left_on is None and right_on is None:
-        return () if on is None else parse_on(on)
+        return None if on is None else [*dict.fromkeys(parse_on(on))]
     if on is not None:
         raise InputError("on: names the columns of both tables; leave it out, or left_on and right_on", field="on")
-    return pair_on(left_on, right_on)
+    return [*dict.fromkeys(pair_on(left_on, right_on))]
 
 
-def _tables(left: Any, right: Any, compared: Sequence[ComparedColumn]) -> tuple[Any, Any]:
+def _tables(left: Any, right: Any, compared: Sequence[ComparedColumn] | None) -> tuple[Any, Any]:
     """Return both tables with columns, or where none are compared the texts. Raises InputError for texts with columns.
 
     No rows have any column.
     """
-    if not compared:
+    if compared is None:
         return left, right
     for table in (left, right):
         refuse_file(table, "gramvec.jobs.MatchJob")
@@ -229,8 +229,10 @@ def _tables(left: Any, right: Any, compared: Sequence[ComparedColumn]) -> tuple[
     return tuple(defaultdict(list) if isinstance(table, list) else table for table in tables)
 
 
-def _fields(left: Any, right: Any, compared: Sequence[ComparedColumn]) -> tuple[list[Field], list[tuple[str, str]]]:
-    if not compared:
+def _fields(
+    left: Any, right: Any, compared: Sequence[ComparedColumn] | None
+) -> tuple[list[Field], list[tuple[str, str]]]:
+    if compared is None:
         if any(isinstance(table, Mapping) or len(getattr(table, "shape", ())) == 2 for table in (left, right)):
             raise InputError("these are tables; name the columns to compare with on", field="on")
         return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
@@ -241,8 +243,8 @@ def _fields(left: Any, right: Any, compared: Sequence[ComparedColumn]) -> tuple[
     return fields, [(column.left, column.right) for column in compared]
 
 
-def _keys(left: Any, right: Any, block: str | None, compared: Sequence[ComparedColumn]) -> Blocks | None:
-    if block is not None and not compared:
+def _keys(left: Any, right: Any, block: str | None, compared: Sequence[ComparedColumn] | None) -> Blocks | None:
+    if block is not None and compared is None:
         raise InputError("block names a column, so the tables need columns: give on=", field="block")
     return _key_columns(left, right, block)
 

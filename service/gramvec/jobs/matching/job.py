@@ -117,20 +117,22 @@ class MatchJob(TableFiles, TableOutput):
     def _check(self) -> Self:
         if self.top == "all" and self.one_to_one:
             raise OptionError(
-                "--top all writes every row above the threshold; give it without --one-to-one", field="top"
+                'top: "all" writes every row above the threshold; leave it out, or `one_to_one`', field="top"
             )
         if self.labels and self.matcher:
-            raise OptionError("--labels learns a matcher and --matcher brings one; give one of them", field="matcher")
+            raise OptionError(
+                "matcher: was learned before, and `labels` teach another; give one of them", field="matcher"
+            )
         if self.save_matcher and not self.labels:
-            raise OptionError("--save-matcher writes what --labels taught; give --labels", field="save_matcher")
+            raise OptionError("save_matcher: writes what `labels` taught; give `labels`", field="save_matcher")
         if self.keep_labels and not self.labels:
-            raise OptionError("--keep-labels writes pairs as --labels has them; give --labels", field="keep_labels")
+            raise OptionError("keep_labels: writes pairs as `labels` has them; give `labels`", field="keep_labels")
         if self.columns == "all" and STDIN in (self.left, self.right):
             raise OptionError(
-                "--columns all reads both tables again, and standard input cannot be; give a file", field="columns"
+                'columns: "all" reads both tables again, and standard input cannot be; give a file', field="columns"
             )
         if len({(column.left, column.right) for column in self.on}) < len(self.on):
-            raise OptionError("--on names a column twice; give its weight once", field="on")
+            raise OptionError("on: names a column twice; give its weight once", field="on")
         self.output_form()
         if self.review:
             form_to_write(self.review, TABLE_FORMS, option="")
@@ -147,7 +149,7 @@ class MatchJob(TableFiles, TableOutput):
         """
         if self.review and self.review.exists():
             raise InputError(
-                f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
+                f"{self.review}: exists already, perhaps with labels; give it to `labels`, and `review` another file"
             )
         if not (self.labels or self.matcher):
             check_unweighted(Field((), (), column.weight) for column in self.on)
@@ -180,11 +182,10 @@ class MatchJob(TableFiles, TableOutput):
             for (left, right), weight in zip(known.columns, known.weights, strict=True)
         )
         if self.on and self.on != learned:
-            learned_on = " ".join(
-                f"--on {left if left == right else f'{left}={right}'}:{weight:g}" for left, right, weight in learned
-            )
+            learned_on = " and ".join(f'`on="{column}"`' for column in learned)
             raise InputError(
-                f"--on names other columns than the matcher was learned from; leave it out, or give {learned_on}"
+                f"on: names other columns than the matcher was learned from; leave it out, or give {learned_on}",
+                field="on",
             )
         return learned
 
@@ -287,8 +288,8 @@ class MatchJob(TableFiles, TableOutput):
         if not (self.labels or self.matcher):
             summary += f"; {matched.below:,} rows have only candidates below it"
         if matched.left_out:
-            option = "--one-to-one" if self.one_to_one else "--top"
-            summary += f"; {matched.left_out:,} more pairs above it are left out ({option})"
+            option = "one_to_one" if self.one_to_one else "top"
+            summary += f"; {matched.left_out:,} more pairs above it are left out (`{option}`)"
         return summary
 
 
@@ -350,7 +351,7 @@ class PairsJob(InputFile, TableOutput):
             file = spool(sys.stdin.buffer, Path(folder)) if again else self.source
             table = read_columns(
                 file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
-                options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,
+                options={self.left: "left", self.right: "right"}, name="standard input" if again else None,
             )  # fmt: skip
             watch.close()
             left, right = table.values[self.left], table.values[self.right]
@@ -389,7 +390,7 @@ class PairsJob(InputFile, TableOutput):
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:
     records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
     write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, (record | {"match": ""} for record in records))
-    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to --labels")
+    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to `labels`")
 
 
 def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> None:
@@ -400,7 +401,7 @@ def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> No
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}"
     )
     if known.top is None and not same:
-        watch.report("many rows have several labeled matches, so all above the threshold are written (--top all)")
+        watch.report('many rows have several labeled matches, so all above the threshold are written (`top="all"`)')
 
 
 def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:

@@ -34,7 +34,7 @@ On = str | Sequence[str | Sequence[Any]] | Mapping[str, float]
 
 
 def parse_on(on: On) -> tuple[ComparedColumn, ...]:
-    """Return the compared columns, each once.
+    """Return the compared columns.
 
     Args:
         on: one or more of COLUMN, COLUMN=OTHER, COLUMN:WEIGHT, COLUMN=OTHER:WEIGHT and (left, right) or (left, right,
@@ -57,7 +57,7 @@ def parse_on(on: On) -> tuple[ComparedColumn, ...]:
             raise InputError(
                 f"on: the weight of {quote(column.left)} must be above 0, got {quote(column.weight)}", field="on"
             )
-    return tuple(dict.fromkeys(columns))
+    return tuple(columns)
 
 
 def pair_on(left_on: str | Sequence[str] | None, right_on: str | Sequence[str] | None) -> tuple[ComparedColumn, ...]:
@@ -72,7 +72,7 @@ def pair_on(left_on: str | Sequence[str] | None, right_on: str | Sequence[str] |
             f"{missing}: must name as many columns as the other, got {min(len(left), len(right))} of"
             f" {max(len(left), len(right))}", field=missing,
         )  # fmt: skip
-    return tuple(dict.fromkeys(ComparedColumn(*names) for names in zip(left, right, strict=True)))
+    return tuple(ComparedColumn(*names) for names in zip(left, right, strict=True))
 
 
 def parse_column(value: str) -> ComparedColumn:

@@ -117,8 +117,8 @@ class TableFiles(FileJob):
         """Return the formats of both files. Raises InputError for a format that cannot be used."""
         encodings, sheets = _split("encoding", self.encoding), _split("sheet", self.sheet)
         forms = (
-            self.left_format or form_of(self.left, "--left-format"),
-            self.right_format or form_of(self.right, "--right-format"),
+            self.left_format or form_of(self.left, "left_format"),
+            self.right_format or form_of(self.right, "right_format"),
         )
         # One name for both is that of the spreadsheet, where the other file is none.
         without = [form not in SPREADSHEETS and any(other in SPREADSHEETS for other in forms) for form in forms]

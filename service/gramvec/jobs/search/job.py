@@ -136,7 +136,7 @@ class RemoveJob(FileJob):
         """Remove the rows, and return how many are left. Raises as `remove_from_index` does."""
         ids = [*self.ids, *filter(None, _read_lines(self.file) if self.file is not None else ())]
         if not ids:
-            raise OptionError("no ids to remove; give ids, or a file of them with --file", field="ids")
+            raise OptionError("ids: there are none to remove; give some, or a `file` of them", field="ids")
         left = remove_from_index(self.index, ids)
         watch.report(f"{len(set(ids)):,} rows removed, {left:,} left in {self.index}")
         return left
@@ -223,12 +223,12 @@ class SearchJob(FileJob):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.queries and self.file is not None:
-            raise OptionError("queries and --file are both given; leave one of them out", field="queries")
+            raise OptionError("queries: are given, and so is `file`; leave one of them out", field="queries")
         if not self.queries and self.file is None:
-            raise OptionError("no query is given; write one, or name a file of queries with --file", field="queries")
+            raise OptionError("queries: none is given; write one, or name a `file` of queries", field="queries")
         if self.file is not None and self.file.suffix.lower().removeprefix(".") in FORMS[1:]:
             raise InputError(
-                f"{self.file}: is a table, and --file has a query a line; save its column of queries as .txt"
+                f"{self.file}: is a table, and `file` has a query a line; save its column of queries as .txt"
             )
         form_to_write(self.output, TABLE_FORMS, self.format, "csv")
         return self
