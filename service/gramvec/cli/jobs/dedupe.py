@@ -59,9 +59,8 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            raise click.BadParameter(
-                f"{error.message} The file without repeats is --unique FILE.", ctx, param
-            ) from None
+            sentence = f"{error.message.rstrip('.')}; the file without repeats is --unique FILE"
+            raise click.BadParameter(sentence, ctx, param) from None
 
 
 @click.command("dedupe", short_help="Find near-duplicates in a file.")

@@ -22,6 +22,7 @@ from gramvec.text.arrays import Floats
 from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
 from gramvec.text.inputs import is_whole
 
+# Columns of one table.
 OneSide = str | Sequence[str]
 Top = int | Literal["all"] | None
 LabelTriples = Iterable[Sequence[Any]]
