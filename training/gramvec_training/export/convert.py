@@ -87,7 +87,7 @@ def _can_stay(bundle: Bundle) -> bool:
     return (
         graph.stored is not None
         and graph.beyond_rows is None
-        and (graph.precision != "int8" or ExactTable.of(bundle) is not None)
+        and (graph.precision != "int8" or ExactTable.from_bundle(bundle) is not None)
     )
 
 
