@@ -13,7 +13,7 @@ import torch
 import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
+from gramvec.explain.neighbors import find_nearest_words, nearest_ngrams
 from gramvec_research import tagging
 from gramvec_research.shared import (
     OTHER_SETS,
@@ -328,7 +328,7 @@ def _nearest(
     model: Embedder, texts: Sequence[str], models: Sequence[Embedder], inputs: ExperimentInputs
 ) -> list[list[str]]:
     candidates = list_candidate_words(models, find_sets(inputs.sets)[0])
-    return [[neighbor.text for neighbor in found] for found in nearest_words_of(model, texts, candidates, k=_SHOWN)]
+    return [[neighbor.text for neighbor in found] for found in find_nearest_words(model, texts, candidates, k=_SHOWN)]
 
 
 def _phrases(found: Sequence[str], number: int) -> str:
