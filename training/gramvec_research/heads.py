@@ -29,7 +29,7 @@ from gramvec_training.fitting.loop import Selection, fit
 from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, spec_of
+from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, make_spec
 from gramvec_training.runs.warm_start import read_start
 from gramvec_training.sections import BagSettings, Penalty, PositiveCount, Schedule
 from gramvec_training.shared import Floats, Ints, digest, write_atomically
@@ -238,7 +238,7 @@ class Origin:
         folder = Path(model)
         if is_begun(folder):
             run = load_run(folder)
-            return cls(run.encoder, Featurizer(spec_of(run.config), run.vocabulary), digest(folder / "weights.npz"))
+            return cls(run.encoder, Featurizer(make_spec(run.config), run.vocabulary), digest(folder / "weights.npz"))
         started = read_start(Start(bundle=folder))
         return cls(started.bag(started.table), started.bundle.featurizer, started.bundle.digest)
 
@@ -400,7 +400,7 @@ def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -
 def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, Corpus]:
     flat = [text for row in texts for text in row]
     if not frozen:
-        return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
+        return origin.encoder, Corpus.from_texts(flat, origin.featurizer, len(origin.encoder.table))
     return fix_encoder(make_encode(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
 
 

@@ -310,7 +310,7 @@ def _start(
     model = wrap_run(run)
     if regime == "features":
         return fix_encoder(model.encode(texts)), one_row_each(len(texts))
-    corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
+    corpus = Corpus.from_texts(texts, model.featurizer, len(run.vocabulary))
     if regime == "universal":
         return run.encoder, corpus
     return begin_encoder(run.config, None, seed, run.vocabulary, require_training_data(inputs)), corpus

@@ -165,7 +165,7 @@ class Tagger(nn.Module):
         return torch.addmm(self.outer_bias, hidden, self.outer)
 
     def _states(self, vectors: Tensor, words: Tensor, offsets: Tensor, way: int) -> Tensor:
-        steps = Steps.of(offsets, backwards=way == 1)
+        steps = Steps.from_offsets(offsets, backwards=way == 1)
         values, at = project_rows(vectors, words[steps.places].long(), self.inputs[way], self.biases[way])
         states = lstm(values, at, self.recurrent[way], self.peepholes[way], steps.sizes, output_gate=True)
         return states.new_zeros(len(words), states.shape[1]).index_copy(0, steps.places, states)
@@ -349,7 +349,7 @@ def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoin
     words = sorted({word for part in parts for sentence in part for word in sentence.words})
     tags = sorted({tag for sentence in trees.learned for tag in sentence.tags})
     featurize, rows = _features(trees.learned, encoding)
-    corpus = Corpus.of(words, featurize, rows)
+    corpus = Corpus.from_texts(words, featurize, rows)
     learned, held_out, scored, other = (_sentences(part, words, tags) for part in parts)
     generator = torch.Generator().manual_seed(settings.seed)
     encoder = build_encoder(

@@ -9,7 +9,7 @@ from typing import Any
 from gramvec_training.data.made_tables import writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
 from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
-from gramvec_training.data.made_tables.titles import Part, Title, measure, part, text_of, write_title
+from gramvec_training.data.made_tables.titles import Part, Title, measure, part, word_parts, write_title
 
 _WORDS = LEXICON["products"]
 _KINDS: list[dict[str, Any]] = _WORDS["kinds"]
@@ -107,11 +107,11 @@ def _fill(base: list[Part], attributes: dict[str, Part], group: str, price: Deci
         ),
         None,
     )
-    rest = [some for name, some in attributes.items() if name != "code" and some not in (color, size)]
+    rest = [attribute for name, attribute in attributes.items() if name != "code" and attribute not in (color, size)]
     everything = (*base, *attributes.values())
     return {
         "title": Title(everything, extras),
-        "short": Title((brand, line, kind, *(some for some in (code,) if some))),
+        "short": Title((brand, line, kind, *((code,) if code else ()))),
         "brand": brand.ways[0],
         "maker": Title((brand,)),
         "name": Title((line, kind), extras),
@@ -119,7 +119,7 @@ def _fill(base: list[Part], attributes: dict[str, Part], group: str, price: Deci
         "color": Title((color,)) if color else None,
         "size": Title((size,)) if size else None,
         "about": Title(
-            (*everything, *(rest * 2)[:3], part(f"{kind.ways[0]} with {text_of(rest) or 'warranty'}", 0.5)), extras
+            (*everything, *(rest * 2)[:3], part(f"{kind.ways[0]} with {word_parts(rest) or 'warranty'}", 0.5)), extras
         ),
         "group": group,
         "price": price,
