@@ -164,12 +164,12 @@ def draw_software(drawn: Random, count: int, kin: float) -> list[Thing]:
             "platform": part(drawn.choice(_SOFT["platforms"]), 0.4),
             "users": part(drawn.choice(_SOFT["users"]), 0.35),
         }
-        base = {name: some for name, some in base.items() if name == "name" or drawn.random() < 0.65}
+        base = {name: piece for name, piece in base.items() if name == "name" or drawn.random() < 0.65}
         price = Decimal(drawn.randint(999, 79_999)) / 100
         made.append(_fill_software(maker, base, price))
         while drawn.random() < 0.25 + kin and len(base) > 1:
             new = dict(base)
-            name = drawn.choice([some for some in new if some != "name"])
+            name = drawn.choice([key for key in new if key != "name"])
             new[name] = (
                 part(f"{drawn.randint(2003, 2012)}")
                 if name == "version"
