@@ -95,7 +95,7 @@ class A:
 
 def test_found_names_one_thing() -> None:
     """A local is named after what it holds; what a function assigns to `found` twice has two better names."""
-    folders = [*(PACKAGES[0] / name for name in CORE), PACKAGES[1]]
+    folders = [*(PACKAGES[0] / name for name in CORE), ROOT / "training"]
     assert all(folder.is_dir() for folder in folders)
     paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     counts = {path: assignments(path.read_text(encoding="utf-8"), "found") for path in paths}
