@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from gramvec.cli.flags import explain_error
 from gramvec.errors import GramvecError, InputError
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import why_not_written
@@ -76,7 +77,9 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
             click.echo(f"gramvec-train: {error.name} is not installed; install gramvec[train]", err=True)
             raise SystemExit(1) from error
         except GramvecError as error:
-            click.echo(f"gramvec-train: {error}", err=True)
+            context = click.get_current_context(silent=True)
+            sentence = explain_error(error, context.command if context is not None else None)
+            click.echo(f"gramvec-train: {sentence}", err=True)
             raise SystemExit(1) from error
         except BrokenPipeError:
             raise  # click ends quietly: the reader has closed the pipe
@@ -215,11 +218,11 @@ def report_held_out(record: dict[str, Any]) -> None:
             click.echo(describe_verdict(labels["verdict"]))
             if labels["verdict"]["after"] < labels["verdict"]["before"]:
                 click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
-    found = record.get("held_out")
-    if found is None:
+    held_out = record.get("held_out")
+    if held_out is None:
         return
-    click.echo(show_retrieval(found))
-    if "verdict" in found:
-        click.echo(describe_verdict(found["verdict"]))
-    if "verdict" in found and found["verdict"]["after"] < found["verdict"]["before"]:
+    click.echo(show_retrieval(held_out))
+    if "verdict" in held_out:
+        click.echo(describe_verdict(held_out["verdict"]))
+    if "verdict" in held_out and held_out["verdict"]["after"] < held_out["verdict"]["before"]:
         click.echo("the held-out pairs are found less well than before; try fewer --epochs or a lower --rate", err=True)
