@@ -18,7 +18,7 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from gramvec.server.processes import server as serving
+from gramvec.server.edge import server as serving
 from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, WatchedModel, post_bytes, running, served_process, serves, until
 from proxy_support import needs_nginx, nginx

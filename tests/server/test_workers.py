@@ -142,7 +142,7 @@ def running(pid: int) -> bool:
 
 
 def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.processes.run.serve", lambda _: pytest.fail("served"))
+    monkeypatch.setattr("gramvec.server.edge.run.serve", lambda _: pytest.fail("served"))
     result = CliRunner().invoke(serve, ["--workers", "2", "--device", "cuda"])
     assert result.exit_code == 2
     (error,) = (line for line in result.output.splitlines() if line.startswith("Error: "))
@@ -170,8 +170,8 @@ def test_where_all_workers_die_at_once_one_is_replaced_without_a_pause() -> None
 SUPERVISED = """
 import logging, os, signal, socket, sys, time
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import PING, Condition
-from gramvec.server.processes.supervisor import block_signals, supervise
+from gramvec.server.edge.server import PING, Condition
+from gramvec.server.edge.supervisor import block_signals, supervise
 from gramvec.server.settings import settings_from
 logging.basicConfig()
 UP = Condition(True, 0, False)

@@ -21,9 +21,9 @@ import uvicorn
 
 from gramvec.errors import InputError
 from gramvec.server.app import Application
+from gramvec.server.edge.protocol import Guard, LimitedProtocol, Limits, limit_protocol
+from gramvec.server.edge.tls import new_context, state_of_files, tls_options
 from gramvec.server.errors import HttpError, reload_failed_error
-from gramvec.server.processes.tls import new_context, state_of_files, tls_options
-from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Process, Service

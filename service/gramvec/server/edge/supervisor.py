@@ -25,7 +25,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
 
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import END, PING, RELOAD, STOP_SIGNALS, Condition, settle
+from gramvec.server.edge.server import END, PING, RELOAD, STOP_SIGNALS, Condition, settle
 from gramvec.server.settings import Settings
 
 log = logging.getLogger("gramvec.server")
