@@ -50,7 +50,7 @@ CANCELLED_SECONDS = 1.0
 # Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
 YOUNG_OBJECTS = 5_000
 # Messages of the supervisor to a worker. The first is answered with its condition.
-PING, RELOAD, END = b"ping", b"reload", b"end"
+PING, RELOAD, LEAVE = b"ping", b"reload", b"leave"
 
 SO_ATTACH_FILTER = 26  # of Linux
 
@@ -386,7 +386,7 @@ class WorkerServer(Server):
 
     Args:
         app: the application, made before the fork.
-        supervisor: the end of a pipe, over which PING, RELOAD and END arrive.
+        supervisor: the end of a pipe, over which PING, RELOAD and LEAVE arrive.
     """
 
     listens_while_loading = False
@@ -396,26 +396,19 @@ class WorkerServer(Server):
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
         self._ready = False
-        self._stopped = False
 
     def on_failed(self, reason: str) -> None:
         """Leave it to the lifespan, which fails and ends the process."""
         log.error(reason)
 
     def stop(self) -> None:
-        """Leave; a worker that has accepted nothing yet has nothing to finish.
-
-        A second call changes nothing: systemd sends SIGTERM to each process of a unit, and the supervisor then does.
-        """
+        """Leave; a worker that has accepted nothing yet has nothing to finish."""
         if not self.started:
             os._exit(0)
-        if not self._stopped:
-            self._stopped = True
-            super().stop()
+        super().stop()
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop only for the supervisor: Ctrl-C and a hang-up reach all processes of a terminal."""
-        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        """Obey the supervisor, and no signal: it knows whether all are to leave, which `shut` holds for."""
         loop.add_reader(self._supervisor.fileno(), self._hear, loop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
         self._service.publish()
@@ -429,7 +422,7 @@ class WorkerServer(Server):
     def on_sweep(self) -> None:
         """Publish the state of this worker to the others, and leave when the supervisor has died."""
         self._service.publish()
-        if os.getppid() != self._supervisor_pid and not self._stopped:
+        if os.getppid() != self._supervisor_pid and not self._service.draining:
             log.error("the parent process is gone")
             self.stop()
 
@@ -443,8 +436,8 @@ class WorkerServer(Server):
                 message = self._supervisor.recv()
                 if message == RELOAD:
                     self._on_hangup()
-                elif message == END:
-                    super().stop()  # the second time, which does not wait for requests
+                elif message == LEAVE:
+                    self.stop()
                 else:
                     self._supervisor.send(self._condition)
         except (EOFError, OSError):
