@@ -13,7 +13,7 @@ from benchmarks.servers import Command, Server
 # Run before the command line, in the same process.
 WITHOUT_LIMITS = """
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from gramvec.server.processes import server
+from gramvec.server.edge import server
 server.limit_protocol = lambda guard: HttpToolsProtocol
 """
 VARIANTS = {

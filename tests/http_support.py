@@ -19,7 +19,7 @@ from fastapi.testclient import TestClient
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.app import Application, create_app
-from gramvec.server.processes.server import Server
+from gramvec.server.edge.server import Server
 from gramvec.server.settings import Settings
 from gramvec.server.state.service import Service
 

@@ -90,7 +90,7 @@ def test_there_is_no_compiler_and_no_training_in_it(served: Container) -> None:
 def test_nothing_is_compiled_at_start(served: Container) -> None:
     script = """
 import importlib.util, pathlib, sys
-import gramvec.server.processes.run, gramvec.server.routes.operations, gramvec.cli
+import gramvec.server.edge.run, gramvec.server.routes.operations, gramvec.cli
 import gramvec.native.loops
 sources = [m.__file__ for m in list(sys.modules.values()) if (getattr(m, "__file__", None) or "").endswith(".py")]
 cached = [name for name in sources if pathlib.Path(importlib.util.cache_from_source(name)).is_file()]

@@ -29,7 +29,7 @@ from gramvec.runtime import cuda, ort
 from gramvec.runtime.cuda import CudaRuntime
 from gramvec.runtime.ort import OnnxRuntime, cpu_session
 from gramvec.server.app import create_app
-from gramvec.server.processes.server import Server
+from gramvec.server.edge.server import Server
 from gramvec.server.settings import Settings
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 from http_support import PATIENCE, running, until

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -18,10 +22,11 @@ import uvloop
 from benchmarks.soak.client import Connection
 from conftest import MODELS
 from gramvec import Embedder, load
-from gramvec.server.processes import server as serving
+from gramvec.server.edge import server as serving
 from gramvec.server.settings import Settings
 from http_support import HELD, PATIENCE, WatchedModel, post_bytes, running, served_process, serves, until
 from proxy_support import needs_nginx, nginx
+from reliability import far_clients
 from reliability.support import answers, received
 
 pytestmark = pytest.mark.slow
@@ -70,6 +75,7 @@ def test_nothing_accepted_is_lost(workers: str, stalled: bool) -> None:
     """`stalled`: some clients never send the rest, or never read, and the grace time is what ends the wait for them."""
     grace = "4" if stalled else "60"
     options = ["--model", str(MODEL), "--workers", workers, "--graceful-shutdown-seconds", grace, "--device", "cpu"]
+    options += ["--body-timeout-seconds", "300"]  # on a busy machine the load takes long before the signal
     embedder = load(MODEL, device="cpu", threads=1)
     outcomes = Outcomes(embedder)
     body = b'{"inputs": "slow to arrive"}'
@@ -177,21 +183,36 @@ def test_a_connection_that_asks_for_nothing_is_not_waited_for_long(embedder: Emb
         assert refuses(server.port)
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
-def test_a_shut_socket_connects_nobody_and_keeps_its_queue(family: socket.AddressFamily, tmp_path: Path) -> None:
-    address = ("127.0.0.1", 0) if family == socket.AF_INET else str(tmp_path / "s")
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX])
+def test_a_socket_that_refuses_keeps_its_queue(family: socket.AddressFamily, tmp_path: Path) -> None:
+    address: Any = {socket.AF_INET: ("127.0.0.1", 0), socket.AF_INET6: ("::1", 0)}.get(family, str(tmp_path / "s"))
     with socket.socket(family) as listener, socket.socket(family) as early, socket.socket(family) as late:
         listener.bind(address)
         listener.listen()
         early.connect(listener.getsockname())
         early.sendall(b"early")
-        serving.shut(listener)
+        serving.refuse_networks(listener)
+        serving.refuse_loopback(listener)
         late.settimeout(0.2)
         with pytest.raises((TimeoutError, ConnectionRefusedError)):
             late.connect(listener.getsockname())
         listener.settimeout(PATIENCE)
         with listener.accept()[0] as accepted:
             assert accepted.recv(5) == b"early"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="only root makes networks")
+def test_of_clients_that_are_far_away_none_is_lost_amid_a_handshake() -> None:
+    script = Path(__file__).with_name("far_clients.py")
+    found = subprocess.run(
+        [sys.executable, str(script), "4"],
+        env={**os.environ, "PYTHONPATH": str(script.parents[1])}, capture_output=True, text=True, timeout=4 * PATIENCE,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    counts = json.loads(found.stdout)
+    print(counts)  # noqa: T201
+    assert counts.pop("200") >= 4 * 3 * far_clients.CLIENTS
+    assert counts == {"refused": 4 * far_clients.CLIENTS, "exit code 0": 4}
 
 
 @needs_nginx

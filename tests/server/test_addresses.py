@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from errors_support import refused
 from gramvec.errors import GramvecError, InputError
-from gramvec.server.processes.run import listen_at_addresses
+from gramvec.server.edge.run import listen_at_addresses
 from gramvec.server.settings import Settings, settings_from
 from http_support import PATIENCE
 

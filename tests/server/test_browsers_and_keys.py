@@ -14,8 +14,8 @@ from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.server.auth import Auth
+from gramvec.server.edge import run as http_server
 from gramvec.server.errors import HttpError
-from gramvec.server.processes import run as http_server
 from gramvec.server.settings import Settings, settings_from
 from http_support import PATIENCE, RunningServer, running
 

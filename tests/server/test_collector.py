@@ -12,7 +12,7 @@ from gramvec.server.state.service import Process, Service
 
 PROGRAM = """
 import gc
-from gramvec.server.processes.server import YOUNG_OBJECTS, settle
+from gramvec.server.edge.server import YOUNG_OBJECTS, settle
 
 class Knot:
     def __init__(self):

@@ -21,7 +21,7 @@ from uvicorn.server import ServerState
 
 from gramvec import Embedder
 from gramvec.server import create_app, router
-from gramvec.server.protocol import Guard, Limits, limit_protocol
+from gramvec.server.edge.protocol import Guard, Limits, limit_protocol
 from gramvec.server.settings import Settings
 
 SIZE = 60_000

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import Depends, FastAPI
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +21,7 @@ import gramvec
 from errors_support import refused
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
-from gramvec.server.app import create_app
+from gramvec.server.app import create_app, router
 from gramvec.server.compressed import unpack
 from gramvec.server.errors import HttpError
 from gramvec.server.settings import Settings, settings_from_environment
@@ -346,11 +347,22 @@ def test_capitals_are_taken_where_the_document_has_none(client: TestClient) -> N
     assert client.post("/embed", json=body).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def with_a_dependency(embedder: gramvec.Embedder) -> Iterator[TestClient]:
+    """The same where FastAPI solves a dependency of a user's."""
+    app = FastAPI()
+    app.include_router(router(Settings(), embedder), dependencies=[Depends(lambda: None)])
+    with TestClient(app, base_url="http://127.0.0.1") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("place", ["client", "with_a_dependency"])
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "application/octet-stream", "text/plain", None])
 def test_ollama_reads_json_whatever_the_content_type_says(
-    client: TestClient, vector: list[float], kind: str | None
+    request: pytest.FixtureRequest, vector: list[float], kind: str | None, place: str
 ) -> None:
     """As `curl -d` in Ollama's examples sends it, and clients without any."""
+    client: TestClient = request.getfixturevalue(place)
     headers = {"content-type": kind} if kind else {}
     body = json.dumps({"model": "gramvec-en", "input": TEXT}).encode()
     assert client.post("/api/embed", content=body, headers=headers).json()["embeddings"][0] == pytest.approx(vector)

@@ -143,6 +143,16 @@ def test_every_route_without_a_body_answers_what_it_documents(client: TestClient
                 assert answer.json() == shown
 
 
+def test_every_answer_in_json_has_a_type(document: dict[str, Any]) -> None:
+    """FastAPI writes an empty schema for a route of which it knows none."""
+    untyped = {
+        f"{method} {path}"
+        for method, path, operation in operations(document)
+        if operation["responses"]["200"].get("content", {}).get("application/json", {}).get("schema") == {}
+    }
+    assert untyped == set()
+
+
 def test_the_command_serves_the_same_document(document: dict[str, Any], client: TestClient) -> None:
     """It imports FastAPI in a way of its own."""
     options = [] if "authorization" not in client.headers else ["--api-key", KEY]

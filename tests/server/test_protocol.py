@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from gramvec.server.protocol import PIECE_BYTES, Guard, Limits, limit_protocol
+from gramvec.server.edge.protocol import PIECE_BYTES, Guard, Limits, limit_protocol
 
 LIMITS = Limits(header_bytes=3_000, header_lines=5, framing_bytes=4_000, unread_bytes=10**6)
 GET = b"GET /a?b=c HTTP/1.1\r\nhost: t\r\n\r\n"

@@ -188,7 +188,7 @@ def test_many_queries_leave_others_their_turn(
         return look(snapshot, texts, *rest)
 
     monkeypatch.setattr(Snapshot, "find", held)
-    monkeypatch.setattr("gramvec.server.protocol.HALF_CLOSED_SECONDS", -1)
+    monkeypatch.setattr("gramvec.server.edge.protocol.HALF_CLOSED_SECONDS", -1)
     queue = server.service.work_queue("searches")
     many = [f"parcel {number}" for number in range(20)]
 

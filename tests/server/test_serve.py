@@ -20,7 +20,7 @@ from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
-from gramvec.server.processes import run as http_server
+from gramvec.server.edge import run as http_server
 from gramvec.server.settings import Settings, settings_from
 from http_support import COMMAND, PATIENCE, served_process, serves, until
 

@@ -284,7 +284,7 @@ def test_a_hang_up_takes_the_new_certificate_and_a_bad_one_changes_nothing(files
 def test_a_renewed_certificate_is_taken_without_a_signal(
     files: Files, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gramvec.server.processes.server.TRIM_TICKS", 1)
+    monkeypatch.setattr("gramvec.server.edge.server.TRIM_TICKS", 1)
     with running(files, embedder) as server:
 
         def shown() -> str:

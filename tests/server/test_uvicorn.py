@@ -87,7 +87,7 @@ def test_nothing_is_computed_for_a_client_that_has_gone(embedder: Embedder) -> N
 
 @pytest.mark.slow
 def test_it_takes_the_protocol_with_limits(embedder: Embedder) -> None:
-    options = ("--http", "gramvec.server.protocol:LimitedProtocol")
+    options = ("--http", "gramvec.server.edge.protocol:LimitedProtocol")
     with uvicorn(*options, GRAMVEC_MODEL=str(embedder.bundle.path)) as (_, url), httpx.Client(base_url=url) as client:
         many = {f"x-{number}": "a" for number in range(100)}
         assert client.get("/health", headers=many).status_code == 431

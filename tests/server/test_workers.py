@@ -89,7 +89,7 @@ def test_a_signal_ends_all_workers_after_the_requests_in_flight(sent: signal.Sig
 
 
 def test_a_signal_to_all_processes_is_one_signal() -> None:
-    """systemd sends it to each process of a unit; a worker then gets the supervisor's, too."""
+    """systemd sends it to each process of a unit; workers wait for the supervisor's word."""
     body = b'{"inputs": "slow to arrive"}'
     with served_process("--workers", "2", "--graceful-shutdown-seconds", "60", start_new_session=True) as (
         process,
@@ -107,6 +107,19 @@ def test_a_signal_to_all_processes_is_one_signal() -> None:
         assert process.wait(timeout=PATIENCE) == 0
         assert process.stderr is not None
         assert "ERROR" not in process.stderr.read()
+
+
+def test_a_signal_to_one_worker_leaves_the_socket_open() -> None:
+    """What shuts it does so for all, so a worker leaves with the others only."""
+    with served_process("--workers", "2") as (process, port):
+        workers = children(process)
+        for pid in workers:
+            for sent in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                os.kill(pid, sent)
+            assert embedded(port, "still here").status_code == 200
+        time.sleep(1)  # the supervisor has looked
+        assert children(process) == workers
+        assert embedded(port, "still here").status_code == 200
 
 
 def test_a_second_signal_does_not_wait_for_requests() -> None:
@@ -142,7 +155,7 @@ def running(pid: int) -> bool:
 
 
 def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gramvec.server.processes.run.serve", lambda _: pytest.fail("served"))
+    monkeypatch.setattr("gramvec.server.edge.run.serve", lambda _: pytest.fail("served"))
     result = CliRunner().invoke(serve, ["--workers", "2", "--device", "cuda"])
     assert result.exit_code == 2
     (error,) = (line for line in result.output.splitlines() if line.startswith("Error: "))
@@ -170,15 +183,18 @@ def test_where_all_workers_die_at_once_one_is_replaced_without_a_pause() -> None
 SUPERVISED = """
 import logging, os, signal, socket, sys, time
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import PING, Condition
-from gramvec.server.processes.supervisor import block_signals, supervise
+from gramvec.server.edge.server import LEAVE, RELOAD, Condition
+from gramvec.server.edge.supervisor import block_signals, supervise
 from gramvec.server.settings import settings_from
 logging.basicConfig()
 UP = Condition(True, 0, False)
 def answer(pipe, refused=False):
     reloads = 0
     while True:
-        if pipe.recv() != PING:
+        message = pipe.recv()
+        if message == LEAVE:
+            sys.exit()
+        if message == RELOAD:
             os.write(2, b"reloads %d\\n" % os.getpid())
             time.sleep(1)
             reloads += 1
@@ -288,7 +304,7 @@ def test_where_all_have_died_and_a_file_is_damaged_they_start_once_it_is_mended(
 
 
 def test_a_worker_that_does_not_end_is_killed() -> None:
-    with supervising("signal.signal(signal.SIGTERM, signal.SIG_IGN); " + UP + "answer(pipe)") as process:
+    with supervising(UP + "time.sleep(600)") as process:
         before = both_up(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=PATIENCE) == 0
@@ -296,8 +312,7 @@ def test_a_worker_that_does_not_end_is_killed() -> None:
 
 
 def test_a_worker_that_does_not_answer_is_killed_and_replaced() -> None:
-    work = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]); " + UP + "answer(pipe)"
-    with supervising(work, timeout=3) as process:
+    with supervising(UP + "answer(pipe)", timeout=3) as process:
         before = both_up(process)
         os.kill(min(before), signal.SIGSTOP)
         until(lambda: min(before) not in children(process) and len(children(process)) == 2)

@@ -87,7 +87,7 @@ def _serve(config: None = None, **values: Any) -> None:
     except InputError as error:
         raise click.UsageError(str(error)) from error
     # FastAPI and uvicorn are imported here, so that --help need not wait for them.
-    run: Callable[[Settings], None] = import_quickly("gramvec.server.processes.run", "serve")
+    run: Callable[[Settings], None] = import_quickly("gramvec.server.edge.run", "serve")
     try:
         run(settings)
     except GramvecError as error:

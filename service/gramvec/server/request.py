@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from pydantic import ValidationError
+from starlette.datastructures import Headers as Values
 from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as BaseRequest
@@ -31,7 +32,7 @@ from gramvec.server.errors import (
     too_large_error,
 )
 from gramvec.server.request_ids import new_request_id
-from gramvec.server.responses import Headers, Response, error_response
+from gramvec.server.responses import JSON_TYPE, Headers, Response, error_response
 from gramvec.server.schemas import Body, first_values, holds_more, parse_slowly
 from gramvec.server.state.memory_budget import UNCOUNTED_BYTES
 from gramvec.server.state.service import Service
@@ -230,8 +231,11 @@ class Request(BaseRequest):
         self._receive = receive
 
     def give_json(self, value: Any) -> None:
-        """Have `json` return this value of the body, which was read already."""
+        """Have FastAPI take this value of the body, which was read already, whatever its content type says."""
         self._json = value
+        if not self.sent.get(b"content-type", b"").lower().startswith(JSON_TYPE[1]):
+            others = [header for header in self.scope["headers"] if header[0] != JSON_TYPE[0]]
+            self._headers = Values(raw=[*others, JSON_TYPE])
 
     def validate(self, document: Document, schema: type[SomeBody]) -> SomeBody:
         """Return the document as a body of this schema.

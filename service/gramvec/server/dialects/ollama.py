@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -95,10 +95,39 @@ class OllamaVector(BaseModel):
     embedding: Numbers
 
 
+class OllamaDetails(BaseModel):
+    """Kind of a model, in Ollama's words."""
+
+    format: Literal["gramvec"] = "gramvec"
+    family: str
+    families: list[str]
+    parent_model: Literal[""] = ""
+    parameter_size: str
+    quantization_level: str
+
+
+class OllamaModel(BaseModel):
+    """A model of /api/tags; a bundle holds no time, so that the same training gives the same bytes."""
+
+    name: str
+    model: str
+    modified_at: Literal["1970-01-01T00:00:00Z"] = "1970-01-01T00:00:00Z"
+    size: int
+    digest: str
+    details: OllamaDetails
+
+
 class OllamaModels(BaseModel):
     """The response of /api/tags."""
 
-    models: list[dict[str, Any]]
+    models: list[OllamaModel]
+
+
+class OllamaShown(OllamaModel):
+    """The response of /api/show."""
+
+    capabilities: list[Literal["embedding"]] = ["embedding"]
+    model_info: dict[str, str | int]
 
 
 class OllamaVersion(BaseModel):
@@ -169,18 +198,17 @@ async def list_loaded_ollama_models(work: ModelWork) -> OllamaModels:
     return await list_ollama_models(work)
 
 
-@router.post("/api/show", responses=ok("The model.") | ERRORS)
-async def show_ollama_model(work: ModelWork, body: OllamaName) -> Response:
+@router.post("/api/show", responses=ok("The model.", OllamaShown) | ERRORS)
+async def show_ollama_model(work: ModelWork, body: OllamaName) -> OllamaShown:
     """Describe a served model in Ollama's shape."""
     served = work.service.admit(body.model.removesuffix(TAG))
-    described = _describe(body.model, served)
     embedder = served.embedder
-    facts = {
+    facts: dict[str, str | int] = {
         "general.architecture": "gramvec",
         "gramvec.embedding_length": embedder.dimension,
         "gramvec.context_length": embedder.max_characters,
     }
-    return Response([to_json({**described, "capabilities": ["embedding"], "model_info": facts})])
+    return OllamaShown(**dict(_describe(body.model, served)), model_info=facts)
 
 
 @router.post("/api/pull", responses=ok("The model is served.", OllamaStatus) | ERRORS)
@@ -196,22 +224,17 @@ async def report_ollama_version() -> OllamaVersion:
     return OllamaVersion(version=__version__)
 
 
-def _describe(name: str, served: LoadedModel) -> dict[str, Any]:
+def _describe(name: str, served: LoadedModel) -> OllamaModel:
     embedder = served.embedder
-    details = {
-        "format": "gramvec",
-        "family": embedder.kind,
-        "families": [embedder.kind],
-        "parent_model": "",
-        "parameter_size": str(embedder.manifest.rows * embedder.dimension),
-        "quantization_level": embedder.manifest.graph.precision,
-    }
-    # A bundle holds no time, so that the same training gives the same bytes.
-    return {
-        "name": name if ":" in name else name + TAG,
-        "model": name if ":" in name else name + TAG,
-        "modified_at": "1970-01-01T00:00:00Z",
-        "size": embedder.manifest.rows * embedder.dimension,
-        "digest": embedder.digest,
-        "details": details,
-    }
+    return OllamaModel(
+        name=name if ":" in name else name + TAG,
+        model=name if ":" in name else name + TAG,
+        size=embedder.manifest.rows * embedder.dimension,
+        digest=embedder.digest,
+        details=OllamaDetails(
+            family=embedder.kind,
+            families=[embedder.kind],
+            parameter_size=str(embedder.manifest.rows * embedder.dimension),
+            quantization_level=embedder.manifest.graph.precision,
+        ),
+    )

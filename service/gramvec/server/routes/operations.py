@@ -15,8 +15,8 @@ from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import model_router, open_router
 from gramvec.server.openapi import errors, ok
 from gramvec.server.request import Request
-from gramvec.server.responses import Response, to_json
-from gramvec.server.state.models import AttachedFile, LoadedModel
+from gramvec.server.responses import Response
+from gramvec.server.state.models import AttachedFile, LoadedModel, Reloaded
 from gramvec.server.state.service import Service
 from gramvec.server.telemetry import metrics
 
@@ -72,9 +72,95 @@ async def ready(work: ModelWork) -> ReadyWorkers | Ready:
     return ReadyWorkers(workers=service.settings.workers, workers_running=service.workers_running)
 
 
+class RequestLimits(BaseModel):
+    """Limits of a request, by the settings of the same names."""
+
+    max_texts: int
+    max_characters: int
+    max_body_bytes: int
+    queue_texts: int
+    queue_characters: int
+    request_deadline_seconds: float
+
+
+class DeviceInfo(BaseModel):
+    """Device that was asked for, and that of the default model."""
+
+    requested: str
+    in_use: str
+    provider: str
+    runtime: str
+
+
+class LoadedModelInfo(BaseModel):
+    """A served model; the license, languages and training data are as its bundle states them."""
+
+    name: str
+    kind: str
+    digest: str
+    dimension: int
+    space: str
+    vocabulary_size: int
+    max_characters: int
+    precision: str
+    device: str
+    provider: str
+    runtime: str
+    license: Any = None
+    languages: Any = None
+    training_data: Any = None
+
+
+class IndexInfo(BaseModel):
+    """A served index, and its columns."""
+
+    name: str
+    model: str
+    digest: str
+    rows: int
+    text_column: str
+    id_column: str | None
+    filters: list[str]
+
+
+class HeadInfo(BaseModel):
+    """A served head; its labels are the first thousand."""
+
+    name: str
+    model: str
+    digest: str
+    labels: list[str]
+    number_of_labels: int
+    threshold: float
+
+
+class Info(BaseModel):
+    """The response of /info: first Text Embeddings Inference's fields, by which clients cut their batches."""
+
+    model_id: str
+    model_sha: str
+    model_dtype: str
+    model_type: dict[str, dict[str, str]]
+    max_concurrent_requests: int
+    max_input_length: int
+    max_batch_tokens: int
+    max_client_batch_size: int
+    auto_truncate: bool
+    tokenization_workers: int
+    version: str
+    models: list[LoadedModelInfo]
+    default_model: str
+    indexes: list[IndexInfo]
+    heads: list[HeadInfo]
+    aliases: dict[str, str]
+    limits: RequestLimits
+    device: DeviceInfo
+    versions: dict[str, str | None]
+
+
 @router.post(
     "/admin/reload",
-    responses=ok("Each model's name and digest, and whether it is another one than before.")
+    responses=ok("Each model's name and digest, and whether it is another one than before.", Reloaded)
     | errors(
         *(401, 500, 503),
         e403="No API key is set, without which nothing is reloaded over HTTP.",
@@ -82,7 +168,7 @@ async def ready(work: ModelWork) -> ReadyWorkers | Ready:
         e422="A model's folder holds no usable bundle; all models stay as they were.",
     ),
 )
-async def reload(work: ModelWork) -> Response:
+async def reload(work: ModelWork) -> Reloaded:
     """Reload the models and indexes from their files without a pause; needs an API key to be set.
 
     Each bundle is opened and checked beside the old one. If all are good, those that have changed take their place at
@@ -95,108 +181,95 @@ async def reload(work: ModelWork) -> Response:
             "unauthorized",
             "models are reloaded over HTTP only where an API key is set; start with --api-key, or send SIGHUP",
         )
-    return Response([to_json(await service.process.reload(service))])
+    return await service.process.reload(service)
 
 
-@router.get("/info", responses=ok("Models, limits, device and versions.") | errors(401, 500, 503))
-async def info(work: ModelWork) -> Response:
+@router.get("/info", responses=ok("Models, limits, device and versions.", Info) | errors(401, 500, 503))
+async def info(work: ModelWork) -> Info:
     """Describe the service: models, indexes, heads, limits, device and versions."""
     service = work.service
     service.check_accepting()
-    default = service.admit().embedder
-    settings = service.settings
-    value = {
-        **_as_tei(service.admit(), service),
-        "models": [_model(served) for served in service.models.values()],
-        "default_model": default.name,
-        "indexes": [_index(served) for served in service.indexes.values()],
-        "heads": [_head(served) for served in service.heads.values()],
-        "aliases": dict(service.aliases),
-        "limits": {
-            "max_texts": settings.max_texts,
-            "max_characters": default.max_characters,
-            "max_body_bytes": settings.max_body_bytes,
-            "queue_texts": settings.queue_texts,
-            "queue_characters": settings.queue_characters,
-            "request_deadline_seconds": settings.request_deadline_seconds,
-        },
-        "device": {
-            "requested": settings.device,
-            "in_use": default.device,
-            "provider": default.provider,
-            "runtime": default.runtime,
-        },
-        "versions": {
+    default, settings = service.admit().embedder, service.settings
+    return Info(
+        model_id=default.name,
+        model_sha=default.digest,
+        model_dtype=default.manifest.graph.precision,
+        model_type={"embedding": {"pooling": "mean"}},
+        max_concurrent_requests=settings.max_connections,
+        max_input_length=default.max_characters,
+        max_batch_tokens=settings.queue_characters,
+        max_client_batch_size=settings.max_texts,
+        auto_truncate=settings.truncate == "on",
+        tokenization_workers=1,
+        version=__version__,
+        models=[_model(served) for served in service.models.values()],
+        default_model=default.name,
+        indexes=[_index(served) for served in service.indexes.values()],
+        heads=[_head(served) for served in service.heads.values()],
+        aliases=dict(service.aliases),
+        limits=RequestLimits(
+            max_texts=settings.max_texts,
+            max_characters=default.max_characters,
+            max_body_bytes=settings.max_body_bytes,
+            queue_texts=settings.queue_texts,
+            queue_characters=settings.queue_characters,
+            request_deadline_seconds=settings.request_deadline_seconds,
+        ),
+        device=DeviceInfo(
+            requested=settings.device, in_use=default.device, provider=default.provider, runtime=default.runtime
+        ),
+        versions={
             "gramvec": __version__,
             "python": platform.python_version(),
             **{name: _version(name) for name in ("numpy", "onnxruntime", "onnxruntime-gpu")},
         },
-    }
-    return Response([to_json(value)])
+    )
 
 
-def _as_tei(served: LoadedModel, service: Service) -> dict[str, Any]:
-    """Return Text Embeddings Inference's description of a model at /info, by which clients cut their batches."""
-    embedder, settings = served.embedder, service.settings
-    return {
-        "model_id": embedder.name,
-        "model_sha": embedder.digest,
-        "model_dtype": embedder.manifest.graph.precision,
-        "model_type": {"embedding": {"pooling": "mean"}},
-        "max_concurrent_requests": settings.max_connections,
-        "max_input_length": embedder.max_characters,
-        "max_batch_tokens": settings.queue_characters,
-        "max_client_batch_size": settings.max_texts,
-        "auto_truncate": settings.truncate == "on",
-        "tokenization_workers": 1,
-        "version": __version__,
-    }
-
-
-def _index(served: AttachedFile) -> dict[str, Any]:
+def _index(served: AttachedFile) -> IndexInfo:
     index = served.held
-    return {
-        "name": served.name,
-        "model": served.model,
-        "digest": served.digest,
-        "rows": len(index),
-        "text_column": index.manifest.column,
-        "id_column": index.manifest.id,
-        "filters": index.filters,
-    }
+    return IndexInfo(
+        name=served.name,
+        model=served.model,
+        digest=served.digest,
+        rows=len(index),
+        text_column=index.manifest.column,
+        id_column=index.manifest.id,
+        filters=index.filters,
+    )
 
 
-def _head(served: AttachedFile) -> dict[str, Any]:
+def _head(served: AttachedFile) -> HeadInfo:
     head = served.held
-    return {
-        "name": served.name,
-        "model": served.model,
-        "digest": served.digest,
-        "labels": head.labels[:MAX_LABELS_SHOWN],
-        "number_of_labels": len(head.labels),
-        "threshold": head.threshold,
-    }
+    return HeadInfo(
+        name=served.name,
+        model=served.model,
+        digest=served.digest,
+        labels=head.labels[:MAX_LABELS_SHOWN],
+        number_of_labels=len(head.labels),
+        threshold=head.threshold,
+    )
 
 
-def _model(served: LoadedModel) -> dict[str, Any]:
+def _model(served: LoadedModel) -> LoadedModelInfo:
     embedder = served.embedder
     manifest = embedder.manifest
-    return {
-        "name": embedder.name,
-        "kind": embedder.kind,
-        "digest": embedder.digest,
-        "dimension": embedder.dimension,
-        "space": embedder.space,
-        "vocabulary_size": manifest.rows,
-        "max_characters": embedder.max_characters,
-        "precision": manifest.graph.precision,
-        "device": embedder.device,
-        "provider": embedder.provider,
-        "runtime": embedder.runtime,
-        "license": manifest.provenance.get("license"),
-        "languages": manifest.provenance.get("languages"),
-        "training_data": manifest.provenance.get("data"),
-    }
+    return LoadedModelInfo(
+        name=embedder.name,
+        kind=embedder.kind,
+        digest=embedder.digest,
+        dimension=embedder.dimension,
+        space=embedder.space,
+        vocabulary_size=manifest.rows,
+        max_characters=embedder.max_characters,
+        precision=manifest.graph.precision,
+        device=embedder.device,
+        provider=embedder.provider,
+        runtime=embedder.runtime,
+        license=manifest.provenance.get("license"),
+        languages=manifest.provenance.get("languages"),
+        training_data=manifest.provenance.get("data"),
+    )
 
 
 def _version(package: str) -> str | None:
@@ -253,7 +326,8 @@ def expose_metrics(service: Service, accept: str) -> tuple[bytes, str]:
             models = InfoMetricFamily("gramvec_model", "1 for each model that is loaded.")
             for served in service.models.values():
                 described = _model(served)
-                models.add_metric((), {"model": described["name"], **{name: str(described[name]) for name in SHOWN}})
+                labels = {name: str(getattr(described, name)) for name in SHOWN}
+                models.add_metric((), {"model": described.name, **labels})
             yield models
             versions = {"version": __version__, "python": platform.python_version()}
             yield InfoMetricFamily("gramvec_build", "1; the versions.", versions)

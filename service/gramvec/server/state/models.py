@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import BaseModel
+
 from gramvec.bundle.resolve import find_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
@@ -75,8 +77,20 @@ class Kind(NamedTuple):
     is_of: Callable[[Any, Embedder], bool]
 
 
-# Names of what a reload may have changed, each with its digest, and whether that is another one.
-Reloaded = dict[str, list[dict[str, str | bool]]]
+class ReloadedOne(BaseModel):
+    """A model, index or head after a reload, and whether it is another one than before."""
+
+    name: str
+    digest: str
+    changed: bool
+
+
+class Reloaded(BaseModel):
+    """What a reload may have changed: the response of /admin/reload."""
+
+    models: list[ReloadedOne]
+    indexes: list[ReloadedOne]
+    heads: list[ReloadedOne]
 
 
 def load_models(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> list[Embedder]:
@@ -215,15 +229,15 @@ def effect(
 ) -> Reloaded:
     """Return the effect of a reload on each model, index and head."""
 
-    def changes(*pairs: tuple[Any, Any]) -> list[dict[str, str | bool]]:
-        return [{"name": new.name, "digest": new.digest, "changed": new is not old} for old, new in pairs]
+    def changes(*pairs: tuple[Any, Any]) -> list[ReloadedOne]:
+        return [ReloadedOne(name=new.name, digest=new.digest, changed=new is not old) for old, new in pairs]
 
     files = list(zip(before[1], after[1], strict=True))
-    return {
-        "models": changes(*zip(before[0], after[0], strict=True)),
-        "indexes": changes(*(pair for pair in files if pair[1].kind is INDEX)),
-        "heads": changes(*(pair for pair in files if pair[1].kind is HEAD)),
-    }
+    return Reloaded(
+        models=changes(*zip(before[0], after[0], strict=True)),
+        indexes=changes(*(pair for pair in files if pair[1].kind is INDEX)),
+        heads=changes(*(pair for pair in files if pair[1].kind is HEAD)),
+    )
 
 
 def close_except(embedders: Iterable[Embedder], kept: Sequence[Embedder]) -> None:

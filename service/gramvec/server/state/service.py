@@ -235,10 +235,11 @@ class Service:
             close_except(found, serving)
             raise unhealthy_error(self.stop_reason)
         self._swap(found, attached)
-        make_on_loaded = effect((serving, before), (found, attached))
-        changed = [str(model["name"]) for some in make_on_loaded.values() for model in some if model["changed"]]
+        reloaded = effect((serving, before), (found, attached))
+        each = (*reloaded.models, *reloaded.indexes, *reloaded.heads)
+        changed = [one.name for one in each if one.changed]
         log.info("reloaded: %s", ", ".join(changed) or "nothing has changed")
-        return make_on_loaded
+        return reloaded
 
     def _swap(self, found: Sequence[Embedder], attached: Sequence[AttachedFile]) -> None:
         models: dict[str, LoadedModel] = {}

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from gramvec.errors import GramvecError
 from gramvec.server.app import Application, create_app
-from gramvec.server.processes.server import BACKLOG, STOP_SIGNALS, Server, WorkerServer
-from gramvec.server.processes.supervisor import block_signals, supervise
-from gramvec.server.processes.tls import tls_options
+from gramvec.server.edge.server import BACKLOG, STOP_SIGNALS, Server, WorkerServer
+from gramvec.server.edge.supervisor import block_signals, supervise
+from gramvec.server.edge.tls import tls_options
 from gramvec.server.settings import Settings, warn_of_unknown_variables
 from gramvec.server.state.models import check_there
 from gramvec.server.telemetry import logs

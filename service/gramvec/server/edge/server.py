@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import ssl
-import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +20,9 @@ import uvicorn
 
 from gramvec.errors import InputError
 from gramvec.server.app import Application
+from gramvec.server.edge.protocol import Guard, LimitedProtocol, Limits, limit_protocol
+from gramvec.server.edge.tls import new_context, state_of_files, tls_options
 from gramvec.server.errors import HttpError, reload_failed_error
-from gramvec.server.processes.tls import new_context, state_of_files, tls_options
-from gramvec.server.protocol import Guard, LimitedProtocol, Limits, limit_protocol
 from gramvec.server.settings import Settings
 from gramvec.server.state.models import Reloaded
 from gramvec.server.state.service import Process, Service
@@ -50,9 +49,11 @@ CANCELLED_SECONDS = 1.0
 # Reference counts free what a request makes, so the collector finds next to nothing and may run seldom.
 YOUNG_OBJECTS = 5_000
 # Messages of the supervisor to a worker. The first is answered with its condition.
-PING, RELOAD, END = b"ping", b"reload", b"end"
+PING, RELOAD, LEAVE = b"ping", b"reload", b"leave"
 
-SO_ATTACH_FILTER = 26  # of Linux
+LOOPBACK = b"lo"
+# Options of Linux, by which packets are dropped that come from further away than so many hops (RFC 5082).
+IP_MINTTL, IPV6_MINHOPCOUNT, MOST_HOPS = 21, 73, 255
 
 _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
@@ -329,13 +330,14 @@ class Server(uvicorn.Server, Process):
         with suppress(OSError):  # this process may have no more files open
             for listener in self._sockets:
                 listeners_at_stop.append(listener.dup())
-                shut(listener)
-        for server in self.servers:
+        for server in self.servers:  # uvloop closes its descriptors in a later turn
             server.close()
         for listener in self._sockets:
             listener.close()
-        for pause in (TURN_SECONDS, HANDSHAKE_SECONDS):
-            # uvloop closes its descriptors in a later turn, and a client's last packet may be on its way.
+        for refuse, pause in ((refuse_networks, HANDSHAKE_SECONDS), (refuse_loopback, TURN_SECONDS)):
+            for listener in listeners_at_stop:
+                with suppress(OSError):  # another worker has done it
+                    refuse(listener)
             await asyncio.sleep(pause)
             for listener in listeners_at_stop:
                 await self._accept_pending(listener)
@@ -352,6 +354,8 @@ class Server(uvicorn.Server, Process):
         for connection in taken:
             connection.setblocking(False)
             with suppress(OSError):  # its handshake has failed
+                if connection.family != socket.AF_UNIX:
+                    require_hops(connection, 0)
                 await loop.connect_accepted_socket(self._make_protocol, connection, ssl=context)
 
     def _make_protocol(self) -> LimitedProtocol:
@@ -362,23 +366,33 @@ class Server(uvicorn.Server, Process):
         return asyncio.get_running_loop().time()
 
 
-def shut(listener: socket.socket) -> None:
-    """Let the system accept no more connections for this socket; those in its queue can still be accepted.
+def refuse_networks(listener: socket.socket) -> None:
+    """Let nobody connect to this socket over a network, or to a path; whose handshake has begun can still be accepted.
 
-    Closing it at once would reset them, and a proxy does not send their requests a second time. This holds for all
-    processes that share the socket.
+    Closing it at once would reset them, and a proxy does not send their requests a second time. Bound to the loopback
+    device, a socket is none of other devices, so the system refuses who asks there, and ends what has begun. This holds
+    for all processes that share the socket.
 
     Raises:
-        OSError: the system cannot do it.
+        OSError: the system cannot do it, or an unprivileged process has done it before.
     """
     if listener.family == socket.AF_UNIX:
         listener.shutdown(socket.SHUT_RD)
-        return
-    # The program reads the flags of a TCP header, and drops what asks for a connection (SYN without ACK).
-    steps = [(0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 2**32 - 1)]
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    given = struct.pack("HL", len(steps), ctypes.addressof(program))
-    listener.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, given)
+    else:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, LOOPBACK)
+
+
+def refuse_loopback(listener: socket.socket) -> None:
+    """Let nobody connect to this socket over loopback, where a handshake takes no time. Raises OSError."""
+    if listener.family != socket.AF_UNIX:
+        require_hops(listener, MOST_HOPS)
+
+
+def require_hops(sock: socket.socket, hops: int) -> None:
+    """Drop packets of this socket that have fewer hops left. A connection has what its listener had. Raises OSError."""
+    sock.setsockopt(socket.IPPROTO_IP, IP_MINTTL, hops)
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, IPV6_MINHOPCOUNT, hops)
 
 
 class WorkerServer(Server):
@@ -386,7 +400,7 @@ class WorkerServer(Server):
 
     Args:
         app: the application, made before the fork.
-        supervisor: the end of a pipe, over which PING, RELOAD and END arrive.
+        supervisor: the end of a pipe, over which PING, RELOAD and LEAVE arrive.
     """
 
     listens_while_loading = False
@@ -396,26 +410,19 @@ class WorkerServer(Server):
         self._supervisor = supervisor
         self._supervisor_pid = os.getppid()
         self._ready = False
-        self._stopped = False
 
     def on_failed(self, reason: str) -> None:
         """Leave it to the lifespan, which fails and ends the process."""
         log.error(reason)
 
     def stop(self) -> None:
-        """Leave; a worker that has accepted nothing yet has nothing to finish.
-
-        A second call changes nothing: systemd sends SIGTERM to each process of a unit, and the supervisor then does.
-        """
+        """Leave; a worker that has accepted nothing yet has nothing to finish."""
         if not self.started:
             os._exit(0)
-        if not self._stopped:
-            self._stopped = True
-            super().stop()
+        super().stop()
 
     def on_begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stop only for the supervisor: Ctrl-C and a hang-up reach all processes of a terminal."""
-        loop.add_signal_handler(signal.SIGTERM, self.stop)
+        """Obey the supervisor, and no signal: it knows whether all are to leave, and share a socket."""
         loop.add_reader(self._supervisor.fileno(), self._hear, loop)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS | {signal.SIGHUP})
         self._service.publish()
@@ -429,7 +436,7 @@ class WorkerServer(Server):
     def on_sweep(self) -> None:
         """Publish the state of this worker to the others, and leave when the supervisor has died."""
         self._service.publish()
-        if os.getppid() != self._supervisor_pid and not self._stopped:
+        if os.getppid() != self._supervisor_pid and not self._service.draining:
             log.error("the parent process is gone")
             self.stop()
 
@@ -443,8 +450,8 @@ class WorkerServer(Server):
                 message = self._supervisor.recv()
                 if message == RELOAD:
                     self._on_hangup()
-                elif message == END:
-                    super().stop()  # the second time, which does not wait for requests
+                elif message == LEAVE:
+                    self.stop()
                 else:
                     self._supervisor.send(self._condition)
         except (EOFError, OSError):

@@ -25,7 +25,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import SIGNALS, Multiprocess, Process
 
 from gramvec.errors import GramvecError
-from gramvec.server.processes.server import END, PING, RELOAD, STOP_SIGNALS, Condition, settle
+from gramvec.server.edge.server import LEAVE, PING, RELOAD, STOP_SIGNALS, Condition, settle
 from gramvec.server.settings import Settings
 
 log = logging.getLogger("gramvec.server")
@@ -85,8 +85,8 @@ class Worker(Process):
         self.process: Any = ForkedProcess(target=self.target, args=[sockets])
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Work, in the new process, deaf to the signals that a terminal sends to all its processes."""
-        for number in {*SIGNALS} - {signal.SIGTERM}:
+        """Work, in the new process, deaf to the signals that a terminal or systemd sends to all its processes."""
+        for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
         try:
             self._work(self.number, self.child_conn, sockets or [])
@@ -117,14 +117,9 @@ class Worker(Process):
             self.parent_conn.send(RELOAD)
 
     def terminate(self) -> None:
-        """Ask the worker to leave. Unlike uvicorn's, this keeps the pipe open, which `end` needs."""
-        if self.process.exitcode is None:
-            self.process.terminate()
-
-    def end(self) -> None:
-        """Ask the worker, which leaves, not to wait for its requests."""
+        """Ask the worker to leave; the second time, not to wait for its requests."""
         with suppress(OSError):
-            self.parent_conn.send(END)
+            self.parent_conn.send(LEAVE)
 
     @property
     def has_reloaded(self) -> bool:
@@ -210,7 +205,7 @@ class Supervisor(Multiprocess):
             elif STOP_SIGNALS & set(self.signal_queue):
                 self.signal_queue.clear()
                 for worker in left:
-                    worker.end()
+                    worker.terminate()
 
     def handle_ttin(self) -> None:
         """Ignore the signal: the number of workers is a setting."""

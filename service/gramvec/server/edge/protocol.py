@@ -1,8 +1,8 @@
 """uvicorn's protocol of HTTP/1.1 with limits: what a client may send, hold and delay on a connection.
 
-Any uvicorn takes it: `uvicorn --http gramvec.server.protocol:LimitedProtocol APPLICATION`. llhttp parses, uvicorn has
-the application answer; here are bounds on heads, bodies and their framing, requests sent ahead, readers, connections
-and waits, refusal of what two readers could understand in two ways, and an end that loses no answer.
+Any uvicorn takes it: `uvicorn --http gramvec.server.edge.protocol:LimitedProtocol APPLICATION`. llhttp parses, uvicorn
+has the application answer; here are bounds on heads, bodies and their framing, requests sent ahead, readers,
+connections and waits, refusal of what two readers could understand in two ways, and an end that loses no answer.
 """
 
 from __future__ import annotations

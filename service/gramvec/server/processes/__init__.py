@@ -1,1 +1,0 @@
-"""The serving processes: listening sockets, a server with graceful shutdown, and uvicorn's supervisor over several."""
