@@ -147,7 +147,7 @@ async def search_index(work: ModelWork, body: SearchRequest) -> Response:
                 work.reserve(RECORD_TIMES * await job.run(reading.read, 0))
             results += reading.results
         encoded = await job.run(lambda: to_json({"index": index.name, "results": results}))
-    work.count_job(job, served, texts if units is None else ())
+    await work.count_job(job, served, texts if units is None else ())
     return Response([encoded])
 
 
