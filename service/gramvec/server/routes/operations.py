@@ -160,7 +160,7 @@ def _index(served: AttachedFile) -> dict[str, Any]:
         "model": served.model,
         "digest": served.digest,
         "rows": len(index),
-        "text_column": index.manifest.column,
+        "text_columns": index.manifest.columns,
         "id_column": index.manifest.id,
         "filters": index.filters,
     }
