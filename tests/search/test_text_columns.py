@@ -114,5 +114,5 @@ def test_columns_that_cannot_be_the_text(
 def test_lines_of_text_have_one_column(tmp_path: Path) -> None:
     source = tmp_path / "t.txt"
     source.write_text("a\n")
-    with refused(InputError, "t.txt", "--column"):
+    with refused(InputError, "t.txt", "`column`"):
         BuildJob(source=source, output=tmp_path / "t.index", column=("a", "b"), model=str(MODEL)).run()

@@ -47,6 +47,7 @@ def index() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder, such as tickets.index.")
 @input_format_options
 @click.option("--column", multiple=True, default=[COLUMN], show_default=True,
+              callback=lambda context, parameter, names: names[0] if len(names) == 1 else names,
               help="Which column or member is the text; repeatable, for a text of several.")  # fmt: skip
 @click.option("--id", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
 @click.option("--filter", multiple=True, metavar="NAME[:KIND]",
