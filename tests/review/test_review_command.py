@@ -207,7 +207,7 @@ def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) ->
     [
         (["--labels", "left.csv"], "left.csv"),
         (["--labels", "labels.txt"], ".csv"),
-        (["-o", "-"], "a review writes its matches to a file"),
+        (["-o", "-"], "--output: must be a file"),
         (["-o", "labels.csv"], "labels.csv"),
         (["-o", "matches.pdf"], ".pdf"),
         (["--on", "brand:2"], "weights"),
