@@ -71,6 +71,7 @@ def write_ods(path: Path, sheets: Mapping[str, Rows]) -> Path:
         lines = "".join(f"<table:table-row>{''.join(map(_cell, row))}</table:table-row>" for row in rows)
         tables.append(f'<table:table table:name="{escape(name)}">{lines}</table:table>')
     spaces = f'xmlns:office="{OFFICE}:office:1.0" xmlns:table="{OFFICE}:table:1.0" xmlns:text="{OFFICE}:text:1.0"'
+    spaces += ' xmlns:calcext="urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0"'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
         zipped.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet", zipfile.ZIP_STORED)
         body = f"<office:spreadsheet>{''.join(tables)}</office:spreadsheet>"
@@ -85,6 +86,9 @@ def write_ods(path: Path, sheets: Mapping[str, Rows]) -> Path:
 def _cell(value: object) -> str:
     if value is None:
         return "<table:table-cell/>"
+    if isinstance(value, ErrorCell):
+        kind = 'office:value-type="string" office:string-value="" calcext:value-type="error"'
+        return f'<table:table-cell table:formula="of:=[.A1]" {kind}><text:p>{value}</text:p></table:table-cell>'
     if isinstance(value, str):
         return f'<table:table-cell office:value-type="string"><text:p>{escape(value)}</text:p></table:table-cell>'
     return f'<table:table-cell office:value-type="float" office:value="{value}"/>'

@@ -62,7 +62,7 @@ def test_a_failure_leaves_the_old_output_and_names_the_line(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["embed", "--format", "npy"], 1, "needs --output"),
+        (["embed", "--format", "npy"], 1, "name one as --output"),
         (["embed", "no-such-file"], 2, "No such file"),
         (["embed", "--dimensions", "0"], 2, "--dimensions"),
         (["embed", "--dimensions", "301"], 1, "from 1 to 300"),

@@ -28,9 +28,11 @@ from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
+from gramvec.jobs.matching.matcher import PairLabels
 from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
+from gramvec.jobs.review.session import FinishWork
 
 for _module in ("sklearn", "sparse_dot_topn"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install 'gramvec[labels]'")
@@ -205,7 +207,7 @@ def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) ->
     [
         (["--labels", "left.csv"], "left.csv"),
         (["--labels", "labels.txt"], ".csv"),
-        (["-o", "-"], "a review writes its matches to a file"),
+        (["-o", "-"], "--output: must be a file"),
         (["-o", "labels.csv"], "labels.csv"),
         (["-o", "matches.pdf"], ".pdf"),
         (["--on", "brand:2"], "weights"),
@@ -253,6 +255,20 @@ def test_a_python_program_runs_a_review(folder: Path) -> None:
         with pytest.raises(OptionError) as error:
             PairReviewJob(left="left.csv", right="right.csv", **options)
         assert error.value.field == field
+
+
+def test_finishing_writes_safe_cells(folder: Path) -> None:
+    for name in ("left", "right"):
+        with (folder / f"{name}.csv").open("a") as file:
+            file.write(f"{name}90,=cmd violet telescope mk977\n")
+    job = PairReviewJob(
+        left=folder / "left.csv", right=folder / "right.csv", on="name", output=folder / "found.csv", safe_cells=True
+    )  # fmt: skip
+    none = np.zeros(0, np.int64)
+    job._write_matches(PairLabels(none, none, np.zeros(0, np.bool_)), write_command=None, work=FinishWork())
+    with (folder / "found.csv").open(newline="") as file:
+        (row,) = [row for row in csv.DictReader(file) if row["left_id"] == "left90"]
+    assert (row["left"], row["right_id"]) == ("'=cmd violet telescope mk977", "right90")
 
 
 def job_of(

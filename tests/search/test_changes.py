@@ -280,7 +280,7 @@ def test_an_output_that_is_something_else_stays(path: Path, small: gramvec.Embed
     folder = tmp_path / "mine"
     MINE[what](folder, path)
     before, kept = files(folder), files(path)
-    for rows_, said in ((ROWS[:5], "another --output"), ([{"nothing": "x"}], "has no 'text'")):
+    for rows_, said in ((ROWS[:5], "another `output`"), ([{"nothing": "x"}], "has no 'text'")):
         with pytest.raises(InputError, match=said):
             gramvec.Index.build(folder, rows_, model=small)
         assert files(folder) == before

@@ -70,5 +70,5 @@ def test_options_that_exclude_each_other_are_named(tmp_path: Path) -> None:
         assert error.value.field == "queries"
     with pytest.raises(InputError, match="is a table"):
         SearchJob(index=tmp_path, file="queries.csv")
-    with pytest.raises(OptionError, match="no ids"):
+    with pytest.raises(OptionError, match="ids: there are none to remove"):
         RemoveJob(index=tmp_path).run()

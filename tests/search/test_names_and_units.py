@@ -59,6 +59,18 @@ def test_a_name_finds_all_that_have_it_before_others(goods: gramvec.Index) -> No
 
 
 @pytest.mark.parametrize(
+    "query", ["bosh", "bosh drill", "bosh angle grinder", "bosh angel grindr", "bosh anglee grindr 18v", "bosh jigsw"]
+)
+def test_a_misspelt_brand_is_before_another_that_begins_as_it_does(
+    query: str, tmp_path: Path, embedder: gramvec.Embedder
+) -> None:
+    goods = ("angle grinder 18V", "cordless drill 12V", "jigsaw 600W", "bluetooth speaker", "electric shaver")
+    names = [f"{brand} {name}" for brand in ("Bose", "Braun", "Makita", "Bosch", "Sony") for name in goods]
+    index = gramvec.Index.build(tmp_path / "brands.index", names, model=embedder)
+    assert index.search(query, k=1)[0][0].record["text"].startswith("Bosch")
+
+
+@pytest.mark.parametrize(
     ("query", "spelled"),
     [
         ("ram 32 gb", "ram 32 gb 32gb"), ("32GB ram", "32 gb 32gb ram"), ("cable 3 meters", "cable 3 m 3m"),

@@ -136,6 +136,11 @@ def test_without_the_setting_there_is_no_cors(plain_server: RunningServer) -> No
     answer = httpx.options(f"{url}/embed", headers={"origin": PAGE})
     assert (answer.status_code, answer.headers["allow"]) == (204, "OPTIONS, POST")
     assert not [name for name in answer.headers if name.startswith("access-control")]
+    for method, status in (("OPTIONS", 204), ("GET", 404)):  # RFC 9110, section 9.3.7: the server as a whole
+        with httpx.Client() as client:
+            answer = client.request(method, url, extensions={"target": b"*"})
+        assert answer.status_code == status
+        assert answer.headers.get("allow") == ("GET, HEAD, OPTIONS, POST" if status == 204 else None)
     # What a form of such a page can send without asking is not read.
     for media_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         answer = httpx.post(f"{url}/embed", content='{"inputs": "a"}', headers={"content-type": media_type})

@@ -260,6 +260,9 @@ def test_every_answer_has_the_headers(client: httpx.Client, embedder: Embedder) 
     for answer, characters in zip(answers, ["9", "9", "9", "0", "0", "0"], strict=True):
         assert answer.headers["x-model"] == label
         assert answer.headers["x-compute-characters"] == characters
+        assert answer.headers["x-compute-tokens"] == {"9": "2", "0": "0"}[characters]
+        assert answer.headers["x-compute-time"] == answer.headers["x-total-time"]
+        assert int(answer.headers["x-tokenization-time"]) <= int(answer.headers["x-inference-time"])
         assert answer.headers["x-request-id"]
         total, queue, inference = (float(answer.headers[f"x-{name}-time"]) for name in ("total", "queue", "inference"))
         # Each is rounded to a microsecond.

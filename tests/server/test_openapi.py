@@ -162,7 +162,7 @@ def test_the_command_serves_the_same_document(document: dict[str, Any], client: 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
-    posts = "/ /embed /embed_sparse /similarity /explain /match /search /predict /admin/reload /v1/embeddings"
+    posts = "/ /embed /embed_sparse /similarity /explain /match /search /rows /predict /admin/reload /v1/embeddings"
     posts += " /tokenize /v1/embed /v2/embed /api/embed /api/embeddings /api/show /invocations"
     posts += " /api/pull /reranker/rerank /openai/deployments/{deployment}/embeddings"
     gets = "/ /health /ready /info /metrics /v1/models /v1/models/{model} /ping /v2/health/live /v2/health/ready"

@@ -36,6 +36,7 @@ RECORDS = [
 ]
 QUERY = "parcle lost"
 KEY = {"authorization": "Bearer secret"}
+JSON = {"content-type": "application/json"}
 
 
 def built(path: Path, small: gramvec.Embedder, records: list[dict[str, Any]] = RECORDS) -> gramvec.Index:
@@ -67,7 +68,7 @@ def hits(found: list[list[gramvec.jobs.search.Hit]]) -> list[list[dict[str, Any]
 def test_it_answers_what_the_index_finds(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
     answer = client.post("/search", json={"queries": QUERY, "k": 2})
     assert answer.status_code == 200
-    assert answer.json() == {"index": "things", "results": hits(index.search(QUERY, k=2))}
+    assert answer.json() == {"index": "things", "total": 4, "results": hits(index.search(QUERY, k=2))}
     assert answer.headers["x-model"] == f"{small.name}@{small.digest[:12]}"
     many = [QUERY, "", "pasword", *(f"{QUERY} {n}" for n in range(200))]
     assert client.post("/search", json={"queries": many}).json()["results"] == hits(index.search(many))
@@ -77,6 +78,66 @@ def test_it_answers_what_the_index_finds(client: httpx.Client, index: gramvec.In
     bare = client.post("/search", json={"queries": QUERY, "k": 1, "return_records": False}).json()
     assert [set(hit) for hit in bare["results"][0]] == [{"id", "score"}]
     assert client.post("/search", json={"queries": QUERY, "where": {"team": "none"}}).json()["results"] == [[]]
+
+
+def test_pages_and_totals(client: httpx.Client, index: gramvec.Index, server: RunningServer) -> None:
+    whole = hits(index.search([QUERY, "app"], k=4))
+    pages = [client.post("/search", json={"queries": [QUERY, "app"], "k": 2, "offset": at}).json() for at in (0, 2, 4)]
+    assert [[hit for page in pages for hit in page["results"][at]] for at in (0, 1)] == whole
+    assert [page["total"] for page in pages] == [4, 4, 4]
+    for where, total in (({"team": "post"}, 2), ({"n": {"gte": 2}}, 3), ({"team": "none"}, 0)):
+        for only in ("letters", None):
+            asked = {"queries": QUERY, "where": where, "only": only, "offset": 10}
+            assert client.post("/search", json=asked).json() == {"index": "things", "total": total, "results": [[]]}
+    with Client(server.url) as made:
+        assert [hit.id for hit in made.search([QUERY], 2, offset=1)[0]] == [hit["id"] for hit in whole[0][1:3]]
+        with refused(InputError, "offset", "-1"):
+            made.search([QUERY], offset=-1)
+
+
+def test_rows_by_their_ids_and_all_of_them(client: httpx.Client, index: gramvec.Index) -> None:
+    answer = client.post("/rows", json={"ids": ["3", "nothing", "1", "3", "\u00fc"]}).json()
+    records = [answer["rows"][at].pop("record") for at in range(5)]
+    assert records == [RECORDS[2], None, RECORDS[0], RECORDS[2], None]
+    rows = [{"id": given_id} for given_id in ("3", "nothing", "1", "3", "\u00fc")]
+    assert answer == {"index": "things", "total": 4, "rows": rows, "next": None}
+    every = client.post("/rows", json={}).json()["rows"]
+    assert [(row["id"], row["record"]) for row in every] == [*index.items()]
+    first = client.post("/rows", json={"limit": 3, "return_records": False}).json()
+    assert first["rows"] == [{"id": "1"}, {"id": "2"}, {"id": "3"}]
+    rest = client.post("/rows", json={"limit": 3, "start": first["next"]}).json()
+    assert ([row["id"] for row in rest["rows"]], rest["next"]) == (["4"], None)
+    assert client.post("/rows", json={"start": 2**40}).json()["rows"] == []
+    assert client.post("/rows", json={"ids": []}).json()["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        ({"ids": [7]}, 422, "ids[0]"),
+        ({"ids": "7"}, 422, "ids"),
+        ({"ids": ["7"] * 10_001}, 413, "JSON values"),
+        ({"limit": 0}, 422, "limit"),
+        ({"limit": 10_001}, 422, "limit"),
+        ({"start": -1}, 422, "start"),
+        ({"index": "nothing"}, 404, "'things'"),
+        ({"where": {}}, 422, "where"),
+    ],
+)
+def test_bad_requests_for_rows_are_one_sentence(client: httpx.Client, body: Any, status: int, sentence: str) -> None:
+    answer = client.post("/rows", json=body)
+    assert (answer.status_code, sentence in answer.json()["error"]) == (status, True), answer.text
+
+
+def test_rows_of_an_index_from_which_some_were_removed(tmp_path: Path, small: gramvec.Embedder) -> None:
+    index = built(tmp_path / "t.index", small)
+    index.remove(["2"])
+    with running(Settings(index=(f"t={index.path}",)), [small]) as started:
+        pages = [httpx.post(f"{started.url}/rows", json={"limit": 1, "start": at}).json() for at in range(4)]
+        lone = httpx.post(f"{started.url}/rows", content=b'{"ids": ["\\ud800"]}', headers=JSON)
+    assert [[row["id"] for row in page["rows"]] for page in pages] == [["1"], [], ["3"], ["4"]]
+    assert [page["next"] for page in pages] == [1, 2, 3, None] and {page["total"] for page in pages} == {3}
+    assert lone.status_code in (400, 422), lone.text
 
 
 def test_only_one_part(client: httpx.Client, index: gramvec.Index, server: RunningServer) -> None:
@@ -111,7 +172,7 @@ def test_demands_and_a_least_score(client: httpx.Client, index: gramvec.Index, s
 def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.Embedder) -> None:
     (told,) = client.get("/info").json()["indexes"]
     assert told == {
-        "name": "things", "model": small.name, "rows": 4, "digest": index.digest, "text_column": "text",
+        "name": "things", "model": small.name, "rows": 4, "digest": index.digest, "text_columns": ["text"],
         "id_column": None, "filters": ["team", "n"],
     }  # fmt: skip
 
@@ -127,6 +188,9 @@ def test_info_tells(client: httpx.Client, index: gramvec.Index, small: gramvec.E
         ({"queries": "x", "literal": 1}, 422, "literal"),
         ({"queries": "x", "k": 0}, 422, "k:"),
         ({"queries": "x", "k": 10_001}, 422, "10,000"),
+        ({"queries": "x", "offset": -1}, 422, "offset"),
+        ({"queries": "x", "k": 10, "offset": 9_991}, 422, "offset"),
+        ({"queries": ["x"] * 11, "offset": 9_990}, 413, "10000 documents"),
         (
             {"queries": ["x"] * 20, "k": 10_000},
             413,

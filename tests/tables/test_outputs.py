@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,12 +24,15 @@ from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.jobs.bulk.embed_file import Files, embed_file
+from gramvec.jobs.bulk.job import EmbedJob
 from gramvec.jobs.common.account import Account
 from gramvec.jobs.common.stage import open_stage
+from gramvec.jobs.tables.batches import START, Block
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, write_table
 from gramvec.jobs.tables.ownership import mark_of
+from gramvec.jobs.tables.parquet import DimensionColumns
 from gramvec.jobs.tables.staging import check_outputs, partial_of, whole
-from gramvec.jobs.tables.writers import safe_cell
+from gramvec.jobs.tables.writers import VectorRowsForm, safe_cell
 
 
 def written(path: Path, data: bytes = b"new") -> Path:
@@ -309,6 +314,34 @@ def test_no_safe_cell_begins_a_formula_and_none_loses_a_character(text: str) -> 
 @pytest.mark.parametrize("form", ["csv", "tsv"])
 def test_safe_cells_are_those_of_names_too(form: Any, tmp_path: Path) -> None:
     path = tmp_path / f"table.{form}"
-    write_table(path, form, ["=name", "n"], [{"=name": " =1", "n": -5}, {"=name": "@a", "n": 1}], safe_cells=True)
-    first = " =1" if form == "csv" else "'=1"
-    assert re.split("[,\t\n]", path.read_text()) == ["'=name", "n", first, "-5", "'@a", "1", ""]
+    rows = [{" =name": " =1", "n": -5}, {" =name": "@a", "n": 1}]
+    write_table(path, form, [" =name", "n"], rows, safe_cells=True)
+    name, first = (" =name", " =1") if form == "csv" else ("'=name", "'=1")
+    assert re.split("[,\t\n]", path.read_text()) == [name, "n", first, "-5", "'@a", "1", ""]
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_vectors_beside_safe_cells_go_on_where_a_run_was_stopped(form: Any, tmp_path: Path) -> None:
+    block = Block(START, [2], ["@a"], records=[{"=the  name": "@a", 'a "b"': '+1 "or" 2', "text": "=1"}])
+    vectors, missing = np.array([[0.5, -0.25]], np.float32), np.zeros(1, np.bool_)
+
+    def written_by() -> VectorRowsForm:
+        return VectorRowsForm(form, "text", DimensionColumns("v", vectors.dtype, 2), safe_cells=True)
+
+    begun, resumed, path = written_by(), written_by(), tmp_path / "stage"
+    path.write_bytes(begun.begin(block, None))
+    resumed.resume(path)
+    line = begun.encode(block, vectors, missing)
+    assert resumed.encode(block, vectors, missing) == line
+    cells = line.decode().rstrip("\n").split("\t") if form == "tsv" else next(csv.reader([line.decode()]))
+    assert cells == ["'@a", '\'+1 "or" 2', "'=1", "0.5", "-0.25"]
+    assert path.read_text().startswith("'=the  name," if form == "csv" else '\'=the name\ta "b"\t')
+
+
+def test_embed_writes_safe_cells(tmp_path: Path) -> None:
+    source, output = made(tmp_path / "t.csv", "id,text\n=1,@cheap flights\n"), tmp_path / "v.csv"
+    job = EmbedJob(source=source, output=output, dimensions=1, safe_cells=True, model=MODEL, device="cpu")
+    job.run()
+    assert re.fullmatch(r"id,text,embedding_0\n'=1,'@cheap flights,-?1.0\n", output.read_text())
+    done = CliRunner().invoke(cli, ["embed", str(source), "--dimensions", "1", "-m", MODEL, "--format", "tsv"])
+    assert "=1\t@cheap flights" in done.stdout and "'=1" not in done.stdout

@@ -273,6 +273,32 @@ def test_hidden_sheets_and_cells_with_an_error_are_told(tmp_path: Path) -> None:
         assert [row.record["name"] for row in rows] == ["c"] and rows.reader.notes == []
 
 
+def test_errors_of_a_sheet_of_ods_are_told(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="python-calamine is not installed")
+    wrong = [["id", "name"], [1, "#REF!"], [2, ErrorCell("#REF!")], [ErrorCell("Err:502"), "b"]]
+    path = write_ods(tmp_path / "book.ods", {"a & b": wrong, "whole": [["id", "name"], [1, "c"]]})
+    with TableRows(path) as rows:
+        assert [row.record["name"] for row in rows] == ["#REF!", None, "b"]  # a text that a person wrote is no error
+        (note,) = rows.reader.notes
+    assert_names(note, "2 cells", "#REF!", "formula")
+    with TableRows(path, FileFormat("ods", sheet="whole")) as rows:
+        assert [row.record["name"] for row in rows] == ["c"] and rows.reader.notes == []
+
+
+def test_an_error_beside_a_value_in_repeated_cells_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine", reason="python-calamine is not installed")
+    path = write_ods(tmp_path / "plain.ods", {"one": [["id", "name"], [7, 7]]})
+    cell = b'<table:table-cell office:value-type="float" office:value="7"/>'
+    error = b'<table:table-cell table:formula="of:=1/0" table:number-columns-repeated="2"' + cell[17:-2]
+    with zipfile.ZipFile(path) as plain, zipfile.ZipFile(tmp_path / "old.ods", "w") as zipped:
+        for name in plain.namelist():
+            data = plain.read(name).replace(2 * cell, error + b"><text:p>#DIV/0!</text:p></table:table-cell>")
+            zipped.writestr(name, data)
+    with TableRows(tmp_path / "old.ods") as rows:
+        assert [row.record for row in rows] == [{"id": 7, "name": 7}]
+        assert_names(rows.reader.notes[0], "2 cells", "#DIV/0!")
+
+
 @pytest.mark.parametrize("name", ["pipe.xlsx", "pipe.parquet"])
 def test_a_pipe_is_no_spreadsheet_and_nobody_waits_for_its_writer(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)

@@ -219,6 +219,7 @@ class Client(SentenceEncoder):
         queries: Iterable[str],
         k: int = 10,
         *,
+        offset: int = 0,
         where: Mapping[str, Any] | None = None,
         index: str | None = None,
         only: Literal["letters", "meaning"] | None = None,
@@ -232,6 +233,7 @@ class Client(SentenceEncoder):
         Args:
             queries: Texts.
             k: Rows for each query.
+            offset: How many of the best are left out, for the next page.
             where: Column to its value in the found rows, a list of allowed values, or bounds as in {"gte": 10}.
             index: Name of a served index; None for the first.
             only: Compare only letters, or only meaning; None for the sum of both.
@@ -242,9 +244,11 @@ class Client(SentenceEncoder):
         """
         if not is_whole(k) or k < 1:
             raise InputError(f"k: must be a whole number from 1, got {k!r}", field="k")
+        if not is_whole(offset) or offset < 0:
+            raise InputError(f"offset: must be a whole number from 0, got {offset!r}", field="offset")
         fields = {
-            "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
-            "return_records": return_records, "only": only, "min_score": min_score, "literal": literal,
+            "k": k, "offset": offset, "where": None if where is None else dict(where), "index": index, "only": only,
+            "truncate": truncate, "return_records": return_records, "min_score": min_score, "literal": literal,
         }  # fmt: skip
 
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
@@ -252,7 +256,7 @@ class Client(SentenceEncoder):
             results = self._transport.post_json("/search", body, _SEARCHED, first=start, max_bytes=LARGE_ANSWER).results
             return self._check_hits(results, len(batch), max_hits=k)
 
-        max_texts = max(1, MAX_HITS // max(k, MIN_LOOKED))
+        max_texts = max(1, MAX_HITS // max(k + offset, MIN_LOOKED))
         encoded = self._encode_blocks(queries, truncate=truncate)
         return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_fields(fields)))
 

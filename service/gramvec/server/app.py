@@ -43,9 +43,10 @@ LAST_SPANS_SECONDS = 2.0
 ANY_PORT = ":*"
 CORS_METHODS = ("GET", "POST", "OPTIONS")
 CORS_RESPONSE_HEADERS = (
-    *("retry-after", "server-timing", "www-authenticate", "x-compute-characters", "x-compute-type", "x-dtype"),
-    *("x-empty-inputs", "x-ignored-fields", "x-inference-time"),
-    *("x-model", "x-queue-time", "x-request-id", "x-shape", "x-total-time", "x-unknown-inputs"),
+    *("retry-after", "server-timing", "www-authenticate"),
+    *("x-compute-characters", "x-compute-time", "x-compute-tokens", "x-compute-type", "x-dtype"),
+    *("x-empty-inputs", "x-ignored-fields", "x-inference-time", "x-model", "x-queue-time"),
+    *("x-request-id", "x-shape", "x-tokenization-time", "x-total-time", "x-unknown-inputs"),
 )
 # Chromium keeps a preflight for at most two hours.
 CORS_MAX_AGE_SECONDS = 7200

@@ -16,7 +16,7 @@ from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.work_queue import Job
 from gramvec.server.errors import too_large_error
 from gramvec.server.request import Request
-from gramvec.server.responses import list_paths
+from gramvec.server.responses import count_words, list_paths
 from gramvec.server.state.models import LoadedModel
 
 # A request of more texts is worth a task that waits for its client's leaving, under servers that tell of it no other
@@ -38,6 +38,11 @@ class Inference:
         self._request = request
         self.service = request.service
         self.reserve = request.reserve
+
+    @property
+    def words(self) -> int:
+        """The number of words in the texts that were computed, which `usage` calls tokens."""
+        return self._request.timings.words
 
     def check_characters(self, texts: Sequence[str], limit: int) -> int:
         """Return the number of characters of the texts. Raises HttpError 413 for more than `limit`."""
@@ -128,9 +133,9 @@ class Inference:
         if len(texts) > WATCHED_TEXTS:
             request.watch()
         computed = await served.batcher.submit(texts, request.has_gone)
-        request.timings = computed.timings
         request.label = served.label
         request.answered = time.perf_counter()
+        request.timings = computed.timings._replace(words=await count_words(texts))
         embeddings = computed.embeddings
         if path is None or embeddings.feature_counts.all():
             return embeddings
@@ -160,11 +165,11 @@ class Inference:
         self._request.watch()
         return self.service.work_queue(kind).admit(cost, self._request.has_gone)
 
-    def count_job(self, job: Job, served: LoadedModel, texts: Sequence[str] = ()) -> None:
+    async def count_job(self, job: Job, served: LoadedModel, texts: Sequence[str] = ()) -> None:
         """Note the cost of a job that is done: on these texts, or beside what a model has computed for the request."""
         request = self._request
         if texts:
-            request.timings = Timings(len(texts), sum(map(len, texts)))
+            request.timings = Timings(len(texts), sum(map(len, texts)), words=await count_words(texts))
             request.label = served.label
             request.answered = time.perf_counter()
         before = request.timings

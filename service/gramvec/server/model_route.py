@@ -54,6 +54,8 @@ log = logging.getLogger("gramvec.server")
 BUG = HttpError(500, "backend", "the service failed on this request; its log gives the reason")
 # Where a scope keeps the `Request` made of it.
 OURS = "gramvec.request"
+# The target of OPTIONS for the server as a whole: RFC 9110, section 9.3.7.
+SERVER = "*"
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 # No path of ours is longer, and longer ones are not searched for empty parts.
 LONGEST_PATH = 4096
@@ -256,7 +258,7 @@ class ModelRoute(APIRoute):
         """Answer a request of a method that this path does not take, or OPTIONS."""
         allowed = _allow_header(request.scope)
         if request.method == "OPTIONS":
-            await request.respond(Response([b""], "", [(b"allow", allowed.encode())], 204))
+            await request.respond(_methods_response(allowed))
             return
         # A path that needs no key is open for GET and HEAD only.
         needs_key = self.needs_key or request.method not in ("GET", "HEAD")
@@ -432,6 +434,10 @@ async def answer_no_route(scope: Scope, receive: Receive, send: Send) -> None:
             await scope["app"].router(plain, receive, send)
             return
     request = Request(service_of(scope), scope, receive, send)
+    if scope["method"] == "OPTIONS" and request.own_path == SERVER:
+        every = {method for route in scope["app"].router.routes for method in getattr(route, "methods", None) or ()}
+        await finish(request, request.respond(_methods_response(", ".join(sorted(every | {"OPTIONS"})))))
+        return
     await finish(request, refuse(request, unknown_route_error(request.own_path), needs_key=True))
 
 
@@ -445,6 +451,11 @@ async def answer_error(given: BaseRequest, error: Exception) -> BaseResponse:
 def _drop_empty_parts(path: str) -> str:
     """Return a path without empty parts."""
     return "/" + "/".join(part for part in path.split("/") if part)
+
+
+def _methods_response(allowed: str) -> Response:
+    """Return the response to OPTIONS."""
+    return Response([b""], "", [(b"allow", allowed.encode())], 204)
 
 
 def _allow_header(scope: Scope) -> str:

@@ -94,9 +94,15 @@ HEADERS = {
     "x-request-id": {"description": "The request's own x-request-id, or a new one.", "schema": TEXT},
     "x-model": {"description": "Name, @, the first 12 digits of the model's digest.", "schema": TEXT},
     "x-compute-characters": {"description": "Characters that the model read.", "schema": INTEGER},
+    "x-compute-tokens": {"description": "Words in what the model read, as usage counts them.", "schema": INTEGER},
     "x-compute-type": {"description": "cpu or gpu.", "schema": TEXT},
+    "x-compute-time": {"description": "The same as x-total-time.", "schema": MILLISECONDS},
     "x-total-time": {
         "description": "Whole milliseconds from the request's head to this header.",
+        "schema": MILLISECONDS,
+    },
+    "x-tokenization-time": {
+        "description": "The part of x-inference-time from texts to n-grams and words, in whole milliseconds.",
         "schema": MILLISECONDS,
     },
     "x-queue-time": {"description": "Whole milliseconds in the queue.", "schema": MILLISECONDS},

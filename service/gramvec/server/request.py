@@ -323,12 +323,16 @@ class Request(BaseRequest):
         self._note_time()
         timings = self.timings
         total, queue, inference = self.seconds * 1e3, timings.queue_ms, timings.inference_ms
+        milliseconds = b"%d" % total
         headers = [
             (b"x-request-id", self.request_id),
+            # Names and whole milliseconds are those of Text Embeddings Inference, whose clients read them.
             (b"x-compute-type", self.service.compute_type),
+            (b"x-compute-time", milliseconds),
             (b"x-compute-characters", b"%d" % timings.characters),
-            # Whole milliseconds, as Text Embeddings Inference has them and its clients read them.
-            (b"x-total-time", b"%d" % total),
+            (b"x-compute-tokens", b"%d" % timings.words),
+            (b"x-total-time", milliseconds),
+            (b"x-tokenization-time", b"%d" % timings.featurize_ms),
             (b"x-queue-time", b"%d" % queue),
             (b"x-inference-time", b"%d" % inference),
             (b"server-timing", b"total;dur=%.3f, queue;dur=%.3f, inference;dur=%.3f" % (total, queue, inference)),

@@ -137,7 +137,7 @@ def base64_of_each(rows: Array) -> list[bytes]:
     return [b2a_base64(row, newline=False) for row in little_endian(rows)]
 
 
-async def count_words(texts: list[str]) -> int:
+async def count_words(texts: Sequence[str]) -> int:
     """Return the number of words, which `usage` calls tokens: runs of characters between white space, in all texts."""
     words = since = 0
     for text in texts:

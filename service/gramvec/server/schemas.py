@@ -128,6 +128,7 @@ def _to_whole(value: Any) -> Any:
 
 # JSON has one kind of number: 3.0, as some languages write 3, is an integer to JSON Schema.
 WHOLE = BeforeValidator(_to_whole)
+NonNegative = Annotated[int, Field(ge=0), WHOLE]
 PositiveWhole = Annotated[int, Field(ge=1), WHOLE]
 Dimensions = Annotated[
     PositiveWhole | None,

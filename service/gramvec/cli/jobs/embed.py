@@ -98,6 +98,7 @@ threads_option = click.option("--threads", type=THREADS, help="How many cores wo
 @on_error_option
 @click.option("--resume", is_flag=True, help="Continue where a run with the same options was stopped.")
 @overwrite_option
+@safe_cells_option
 @click.option(
     "--batch-size",
     type=POSITIVE,

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from gramvec.cli.jobs.classify import fit
-from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
+from gramvec.cli.jobs.embed import on_error_option, overwrite_option, safe_cells_option, threads_option
 from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.match_inputs import TABLE, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.run import STOPPED, CommandWatch, in_shell, make_job, write_command
@@ -20,7 +20,8 @@ from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.review.job import LabelReviewJob, PairReviewJob
 
 # Options that only a review of pairs has, and fields of a review of labels that other options name.
-OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id": "--id", "save_matcher": "--save-matcher"}
+OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id": "--id", "save_matcher": "--save-matcher",
+            "safe_cells": "--safe-cells"}  # fmt: skip
 OF_LABELS = {"left": "source", "left_format": "input_format"}
 PATH = click.Path(path_type=Path, dir_okay=False)
 
@@ -41,6 +42,7 @@ PATH = click.Path(path_type=Path, dir_okay=False)
 @table_options
 @on_error_option
 @overwrite_option
+@safe_cells_option
 @threads_option
 def review_command(**options: Any) -> None:
     """Ask whether pairs of rows are the same thing, or which label a text has, on a page in the browser.

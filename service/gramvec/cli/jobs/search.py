@@ -12,7 +12,6 @@ import click
 import orjson
 
 from gramvec.cli.jobs.embed import (
-    column_option,
     input_format_options,
     max_characters_option,
     on_error_option,
@@ -26,6 +25,7 @@ from gramvec.cli.jobs.run import CommandWatch, make_job, show_job
 from gramvec.cli.options import device_option, gone_options, json_option, model_option
 from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import InputError, printable, quote
+from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.search.filters import text_of
 from gramvec.jobs.search.index import MAX_HITS, Index
 from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
@@ -46,7 +46,9 @@ def index() -> None:
 @source_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder, such as tickets.index.")
 @input_format_options
-@column_option
+@click.option("--column", multiple=True, default=[COLUMN], show_default=True,
+              callback=lambda context, parameter, names: names[0] if len(names) == 1 else names,
+              help="Which column or member is the text; repeatable, for a text of several.")  # fmt: skip
 @click.option("--id", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
 @click.option("--filter", multiple=True, metavar="NAME[:KIND]",
               help="Column that searches can be narrowed by; repeatable. KIND: text, number, date.")  # fmt: skip
@@ -145,7 +147,7 @@ def info(index: Path, as_json: bool) -> None:
         "model digest": found.manifest.digest,
         "rows": len(found),
         "dimensions": found.manifest.dimensions,
-        "text column": found.manifest.column,
+        "text columns": [*found.manifest.columns],
         "id column": found.manifest.id,
         "columns": found.columns,
         "filters": [f"{column.column}:{column.kind}" for column in found.manifest.filters],

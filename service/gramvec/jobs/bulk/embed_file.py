@@ -55,6 +55,7 @@ class Files:
         output_form: None goes by the output's ending.
         column: name of the texts' column.
         embedding: name of the vectors' column; CSV and TSV have a column NAME_0 and so on for each dimension.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
     """
 
     source: Path
@@ -63,6 +64,7 @@ class Files:
     output_form: OutputForm | None = None
     column: str = COLUMN
     embedding: str = EMBEDDING
+    safe_cells: bool = False
 
     @property
     def form_written(self) -> OutputForm:
@@ -251,7 +253,8 @@ def _form(
     if output_form == "npy":
         return NpyForm(dtype, width)
     if output_form == "csv" or output_form == "tsv":
-        return VectorRowsForm(output_form, files.column, DimensionColumns(files.embedding, dtype, width))
+        columns = DimensionColumns(files.embedding, dtype, width)
+        return VectorRowsForm(output_form, files.column, columns, safe_cells=files.safe_cells)
     added = VectorColumn(files.embedding, dtype, width)
     if output_form == "jsonl":
         return RowsForm(output_form, files.column, added)
@@ -269,6 +272,7 @@ def _job(
         "column": files.column,
         "embedding column": files.embedding,
         "output format": output_form,
+        "safe cells": files.safe_cells,
         "model": embedder.digest,
         "runtime": [embedder.runtime, embedder.device],
         "options": asdict(options) | {"max_characters": embedder.max_characters},

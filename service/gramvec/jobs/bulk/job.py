@@ -46,6 +46,7 @@ class EmbedJob(InputFile):
         max_characters: of a text.
         resume: continue where a run with the same options was stopped.
         overwrite: replace an output that gramvec did not write.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         batch_size: lines that a core takes at a time; None for 2,048, on a GPU more.
         threads: None for all cores.
 
@@ -66,6 +67,7 @@ class EmbedJob(InputFile):
     max_characters: PositiveNumber = MAX_CHARACTERS
     resume: bool = False
     overwrite: bool = False
+    safe_cells: bool = False
     batch_size: PositiveNumber | None = None
     threads: ThreadCount | None = None
 
@@ -89,5 +91,13 @@ class EmbedJob(InputFile):
 
     def _files(self) -> Files:
         """Return the files of the run. Raises InputError for an ending that no form has."""
-        files = Files(self.source, self.output, self.file_format(), self.format, self.column, self.embedding_column)
+        files = Files(
+            self.source,
+            self.output,
+            self.file_format(),
+            self.format,
+            self.column,
+            self.embedding_column,
+            self.safe_cells,
+        )
         return replace(files, output_form=files.form_written)

@@ -52,6 +52,7 @@ class PairReviewJob(TableFiles):
         save_matcher: what the answers taught.
         port: of the page's address; 0 takes a free one.
         overwrite: replace an output that gramvec did not write.
+        safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         threads: of the comparison; None for all cores.
 
     The other attributes are those of `TableFiles`.
@@ -62,6 +63,7 @@ class PairReviewJob(TableFiles):
     save_matcher: Path = Path("matcher.json")
     port: PortNumber = 0
     overwrite: bool = False
+    safe_cells: bool = False
     threads: ThreadCount | None = None
 
     @model_validator(mode="after")
@@ -115,7 +117,7 @@ class PairReviewJob(TableFiles):
         Raises InputError as `MatchJob.run` does.
         """
         options = {name: getattr(self, name) for name in TableFiles.model_fields}
-        options |= {"output": self.output, "overwrite": self.overwrite, "threads": self.threads}
+        options |= {name: getattr(self, name) for name in ("output", "overwrite", "safe_cells", "threads")}
         sentences = [f"{len(answers.match):,} answers are in {self.labels}."]
         try:
             check_enough(answers)

@@ -20,7 +20,7 @@ from gramvec.jobs.common.account import Account
 from gramvec.jobs.common.bad_rows import BadRows, OnError
 from gramvec.jobs.common.outcome import Done, check_same_job, raise_stopped
 from gramvec.jobs.search.documents import DocumentEncoder, EncodedBlock
-from gramvec.jobs.search.filters import check_name, columns_of, kind_of
+from gramvec.jobs.search.filters import MAX_COLUMNS, check_name, columns_of, kind_of
 from gramvec.jobs.search.folder import (
     IDS,
     JOURNAL,
@@ -82,7 +82,7 @@ def build_index(
     output: Path,
     *,
     form: Form | FileFormat | None = None,
-    column: str = COLUMN,
+    column: str | Sequence[str] = COLUMN,
     id_column: str | None = None,
     filters: Sequence[str] = (),
     truncate: bool = False,
@@ -98,7 +98,7 @@ def build_index(
         source: what `gramvec embed` reads.
         output: folder of the index.
         form: None goes by the ending.
-        column: the texts.
+        column: the texts; of several columns, each row's texts make one.
         id_column: ids, all different; None takes the numbers of the lines.
         filters: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
         truncate: cut texts that are too long.
@@ -114,7 +114,7 @@ def build_index(
     tantivy()  # raises InputError where it is missing, before the work
     if embedder.space != "semantic":
         raise InputError("an index compares meaning and letters by itself; leave out space")
-    check_name(column)
+    columns = columns_of_text(column)
     if id_column is not None:
         check_name(id_column)
     if resume and source == STDIN:
@@ -129,8 +129,8 @@ def build_index(
             ) from None
     try:
         with lock_for_writing(output), closing(Source(source, form or form_of(source))) as opened:
-            reader = open_reader(opened, form or form_of(source), column, keep=True)
-            job = _job(embedder, reader, id_column, filters, truncate, on_error)
+            reader = open_for_texts(opened, form or form_of(source), columns)
+            job = _job(embedder, reader, columns, id_column, filters, truncate, on_error)
             left = _left(output, job, embedder) if resume else None
             blocks = None
             if left is None:
@@ -141,7 +141,7 @@ def build_index(
                     blocks = chain([first], blocks)
                 manifest = IndexManifest(
                     generation=secrets.token_hex(8), model=embedder.name, digest=embedder.digest,
-                    dimensions=embedder.dimension, column=column, id=id_column,
+                    dimensions=embedder.dimension, column=columns[0], also=columns[1:], id=id_column,
                     filters=columns_of(filters, records_of(first) if first is not None else []),
                 )  # fmt: skip
                 left = manifest, []
@@ -156,6 +156,31 @@ def build_index(
             with suppress(OSError):
                 output.rmdir()
         raise
+
+
+def columns_of_text(column: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of an index's texts. Raises InputError for none, too many, or a name that it cannot keep."""
+    columns = (column,) if isinstance(column, str) else tuple(column)
+    if not 0 < len(columns) <= MAX_COLUMNS or len({*columns}) < len(columns):
+        raise InputError(
+            f"column: must be 1 to {MAX_COLUMNS} different columns of texts, got {len(columns)}; name them",
+            field="column",
+        )
+    for name in columns:
+        check_name(name)
+    return columns
+
+
+def open_for_texts(source: Source, form: Form | FileFormat, columns: Sequence[str]) -> Reader:
+    """Return a reader whose rows have the texts of these columns. Raises InputError where they cannot have them."""
+    reader = open_reader(source, form, columns[0] if len(columns) == 1 else None, keep=True)
+    if len(columns) > 1:
+        if reader.format.form == "txt":
+            raise InputError(f"{source.name}: is read as lines of text, which have one column; name one with `column`")
+        if reader.names is not None:
+            for name in columns:
+                reader.check_column(name)
+    return reader
 
 
 def start_generation(output: Path, manifest: IndexManifest) -> IndexWriter:
@@ -286,14 +311,15 @@ def check_model(manifest: IndexManifest, embedder: Embedder, path: Path) -> None
 
 
 def _job(
-    embedder: Embedder, reader: Reader, id_column: str | None, filters: Sequence[str], truncate: bool, on_error: OnError
-) -> dict[str, Any]:
+    embedder: Embedder, reader: Reader, columns: Sequence[str], id_column: str | None, filters: Sequence[str],
+    truncate: bool, on_error: OnError,
+) -> dict[str, Any]:  # fmt: skip
     """Return what decides the rows of an index, under names that a message can use."""
     source = reader.source
     return {
         "input": [source.size, source.mtime_ns] if source.is_file and source.path != STDIN else None,
         "input format": reader.format.form,
-        "column": reader.column,
+        "column": [*columns],
         "id": id_column,
         "filter": [*filters],
         "model": embedder.digest,
@@ -311,7 +337,7 @@ def _left(output: Path, job: dict[str, Any], embedder: Embedder) -> tuple[IndexM
     check_same_job(output, job, journal.job)
     found = journal.manifest
     filters = [kind_of(column)[0] for column in job["filter"]]
-    if (found.digest, found.dimensions, found.column, found.id, [column.column for column in found.filters]) != (
+    if (found.digest, found.dimensions, [*found.columns], found.id, [column.column for column in found.filters]) != (
         embedder.digest, embedder.dimension, job["column"], job["id"], filters,
     ):  # fmt: skip
         raise _journal_error(output)

@@ -14,7 +14,7 @@ from gramvec.errors import InputError, quote
 from gramvec.jobs.common.account import Account
 from gramvec.jobs.common.bad_rows import OnError
 from gramvec.jobs.common.outcome import BulkError, Done, raise_stopped
-from gramvec.jobs.search.build import EMPTY, check_model, finish_generation, start_generation
+from gramvec.jobs.search.build import EMPTY, check_model, finish_generation, open_for_texts, start_generation
 from gramvec.jobs.search.documents import (
     DocumentEncoder,
     EncodedBlock,
@@ -41,7 +41,6 @@ from gramvec.jobs.search.snapshot import Snapshot
 from gramvec.jobs.search.vectors import quantize_rows, unit_vectors
 from gramvec.jobs.search.writer import IndexWriter, SeenIds
 from gramvec.jobs.tables.inputs import FileFormat, Form, Source, form_of
-from gramvec.jobs.tables.readers import open_reader
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.threads import count_cores, map_in_order
 
@@ -73,7 +72,7 @@ def add_to_index(
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:
             raise InputError(f"{path}: counts its ids, so no row has another's; build it with `id` to replace rows")
-        reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
+        reader = open_for_texts(opened, form or form_of(source), manifest.columns)
         account = Account.of(reader, on_error, progress, "indexing")
         encoder = DocumentEncoder(embedder, manifest, account.bad, truncate)
         writer = _open_writer(path, manifest)

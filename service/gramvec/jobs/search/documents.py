@@ -28,7 +28,7 @@ from gramvec.jobs.search.folder import IndexManifest, damage_error
 from gramvec.jobs.search.segments import check_letters, engine_errors, open_letters, rows_of, tantivy
 from gramvec.jobs.search.signs import signs_of
 from gramvec.jobs.search.vectors import Bytes, checksums, quantize_rows, unit_vectors
-from gramvec.jobs.tables.batches import MISSING, Block, value_at
+from gramvec.jobs.tables.batches import MISSING, Block, list_names, value_at
 from gramvec.jobs.tables.columns import text_of, value_or_none
 from gramvec.jobs.tables.writers import json_line, records_of
 from gramvec.lexical.letters import tokens
@@ -96,7 +96,8 @@ class DocumentEncoder:
         Raises InputError with the row's number for a bad row, unless bad rows are skipped.
         """
         bad = dict(block.bad)
-        texts, records = list(block.texts), records_of(block)
+        records = records_of(block)
+        texts = self._texts(block, records, bad)
         documents: list[RawDocument] = []
         kept: list[str] = []
         try:
@@ -119,6 +120,29 @@ class DocumentEncoder:
         vectors = quantize_rows(units)
         signs = signs_of(vectors[:, : self._manifest.dimensions])
         return EncodedBlock(documents, vectors, checksums(vectors), signs, rows)
+
+    def _texts(self, block: Block, records: Sequence[Record], bad: dict[int, str]) -> list[str]:
+        """Return the texts of a block, "" for a row that has none, of which `bad` then says why."""
+        if not self._manifest.also:
+            return list(block.texts)
+        texts = []
+        for at, record in enumerate(records):
+            try:
+                texts.append("" if at in bad else self._text(record))
+            except InputError as error:
+                bad[at] = str(error)
+                texts.append("")
+        return texts
+
+    def _text(self, record: Record) -> str:
+        values = {name: value_at(record, name) for name in self._manifest.columns}
+        there = {name: value for name, value in values.items() if value is not None and value is not MISSING}
+        if not there:
+            raise InputError(f"has no text in {list_names(values)}; there is {list_names(record)}")
+        for name, value in there.items():
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise InputError(f"{name!r} is of type {type(value).__name__}, not a text or a number")
+        return text_in(record, self._manifest)
 
     def _document(self, number: int, text: str, record: Record) -> RawDocument:
         try:
@@ -222,9 +246,9 @@ def encode_stored(documents: Sequence[StoredDocument], manifest: IndexManifest, 
     return EncodedBlock(made, vectors, checksums(vectors), signs_of(vectors[:, : manifest.dimensions]))
 
 
-def text_in(record: Mapping[str, Any], manifest: IndexManifest) -> str:
-    """Return the text of a stored record."""
-    return text_of(value_or_none(record, manifest.column))
+def text_in(record: Mapping[str, Any], manifest: IndexManifest, between: str = "\n") -> str:
+    """Return the text of a record: those of its columns that are not empty, with `between` between them."""
+    return between.join(filter(None, (text_of(value_or_none(record, name)) for name in manifest.columns)))
 
 
 class StoredDocuments:

@@ -49,8 +49,8 @@ _DIGEST = r"[0-9a-f]{64}"
 class IndexManifest(BaseModel):
     """manifest.json of an index.
 
-    next: no document has had this row or a higher one when the manifest was written. id: the column of ids, null where
-    they are counted.
+    next: no document has had this row or a higher one when the manifest was written. column: of the texts. also: other
+    columns, whose texts are joined to it. id: the column of ids, null where they are counted.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -61,10 +61,16 @@ class IndexManifest(BaseModel):
     digest: Annotated[str, Field(pattern=f"^{_DIGEST}$")]
     dimensions: Annotated[int, Field(ge=1, le=65_536)]
     column: Label
+    also: Annotated[tuple[Label, ...], Field(max_length=MAX_COLUMNS - 1)] = ()
     id: Label | None
     filters: Annotated[tuple[FilterColumn, ...], Field(max_length=MAX_COLUMNS)] = ()
     next: Annotated[int, Field(ge=0, le=MAX_ROWS)] = 0
     next_id: Annotated[int, Field(ge=0, le=1 << 62)] = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the texts, one or several."""
+        return self.column, *self.also
 
     @property
     def fields(self) -> dict[FilterColumn, str]:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import islice
@@ -19,7 +19,7 @@ import orjson
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.jobs.search.build import build_index, check_model
+from gramvec.jobs.search.build import build_index, check_model, columns_of_text
 from gramvec.jobs.search.changes import add_to_index, remove_from_index
 from gramvec.jobs.search.documents import Record
 from gramvec.jobs.search.filters import Where, conditions_of
@@ -98,17 +98,19 @@ class Index:
         records: Iterable[str | Record],
         *,
         model: str | os.PathLike[str] | Embedder = "gramvec-en",
-        column: str = "text",
+        column: str | Sequence[str] = "text",
         id: str | None = None,  # noqa: A002 - the name of the option
         filter: Iterable[str] = (),  # noqa: A002 - likewise
     ) -> Index:
         """Build an index of texts, or of dicts whose `column` is a text, and open it; an index that is there goes.
 
+        Of several columns, those of a record that are there make one text.
+
         Args:
             path: the folder.
             records: any iterable, read once, in bounded memory; or a frame of pandas, polars or pyarrow.
             model: what makes the vectors.
-            column: the texts.
+            column: the texts; one name or several.
             id: column of ids, all different; None counts from 1.
             filter: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
 
@@ -116,8 +118,9 @@ class Index:
             InputError: a record has no text, two have one id, or there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
-        with spool_records(records, column) as source:
-            build_index(embedder, source, Path(path), form="jsonl", column=column, id_column=id, filters=[*filter])
+        columns = columns_of_text(column)
+        with spool_records(records, columns) as source:
+            build_index(embedder, source, Path(path), form="jsonl", column=columns, id_column=id, filters=[*filter])
         return cls(path, model=embedder)
 
     @property
@@ -146,9 +149,9 @@ class Index:
 
     @property
     def columns(self) -> list[str]:
-        """The names of what is stored with one of the rows, the text first."""
-        column = self.manifest.column
-        return [column, *(name for name in self._snapshot.first_record() if name != column)]
+        """The names of what is stored with one of the rows, those of the text first."""
+        texts = self.manifest.columns
+        return [*texts, *(name for name in self._snapshot.first_record() if name not in texts)]
 
     @property
     def filters(self) -> list[str]:
@@ -211,11 +214,7 @@ class Index:
     ) -> Iterator[list[Hit]]:
         """Yield what `search` returns for each of any number of queries, in bounded memory."""
         snapshot = self.snapshot()
-        check_k(k)
-        if not is_whole(offset) or not 0 <= offset <= MAX_HITS - k:
-            raise InputError(
-                f"offset: must be a whole number from 0 to {MAX_HITS:,} less k, got {offset!r}", field="offset"
-            )
+        check_page(k, offset)
         check_min_score(min_score)
         if only is not None and only not in get_args(Only):
             raise InputError(f"only: must be 'letters' or 'meaning', got {only!r}; leave it out for both", field="only")
@@ -264,7 +263,7 @@ class Index:
         Raises:
             InputError: an id is there already, or a record is not valid; then nothing has changed.
         """
-        with spool_records(records, self.manifest.column) as source:
+        with spool_records(records, self.manifest.columns) as source:
             add_to_index(self.embedder, self.path, source, form="jsonl", replace=replace)
         return self.reload()
 
@@ -310,10 +309,14 @@ def find_model(path: Path, manifest: IndexManifest) -> str:
     return manifest.model
 
 
-def check_k(k: int) -> None:
-    """Raise InputError if k is not a whole number from 1 to 10,000."""
+def check_page(k: int, offset: int) -> None:
+    """Raise InputError if k is not a whole number from 1 to 10,000, or the offset none from 0 to 10,000 less k."""
     if not is_whole(k) or not 1 <= k <= MAX_HITS:
         raise InputError(f"k: must be a whole number from 1 to {MAX_HITS:,}, got {k!r}", field="k")
+    if not is_whole(offset) or not 0 <= offset <= MAX_HITS - k:
+        raise InputError(
+            f"offset: must be a whole number from 0 to {MAX_HITS:,} less k, got {offset!r}", field="offset"
+        )
 
 
 def ids_in(given: Any) -> list[str]:
@@ -336,32 +339,35 @@ def check_min_score(score: float) -> None:
 
 
 @contextmanager
-def spool_records(records: Any, column: str) -> Iterator[Path]:
+def spool_records(records: Any, columns: Sequence[str]) -> Iterator[Path]:
     """Give a file of JSON lines with these records, which is gone afterwards."""
     given = rows_of(records)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         path = Path(folder) / "records.jsonl"
         with path.open("wb") as file:
-            file.writelines(_line(place, record, column) for place, record in enumerate(given))
+            file.writelines(_line(place, record, columns) for place, record in enumerate(given))
         yield path
 
 
-def _line(place: int, given: object, column: str) -> bytes:
-    record = {column: str(given)} if isinstance(given, str) else given
+def _line(place: int, given: object, columns: Sequence[str]) -> bytes:
+    record = {columns[0]: str(given)} if isinstance(given, str) and len(columns) == 1 else given
     if not isinstance(record, dict):
         sentence = (
             str(not_a_text(place, given)).replace("text", "record", 1).replace("give str", "give a text or a dict")
         )
         raise InputError(sentence, index=place)
-    text = value_at(record, column)
-    if text is MISSING:
+    values = [value_at(record, name) for name in columns]
+    if all(value is MISSING for value in values):
         raise InputError(
-            f"record {place} has no {column!r}; it has {list_names(map(str, record))}: name the column of the texts",
+            f"record {place} has no {' or '.join(map(repr, columns))}; it has {list_names(map(str, record))}: name"
+            " the column of the texts",
             index=place,
         )
-    if is_missing(text):
+    if all(value is MISSING or is_missing(value) for value in values):
         raise InputError(
-            f"record {place}: {column!r} is missing ({text}); leave the record out, or give ''", index=place
+            f"record {place}: {' or '.join(map(repr, columns))} is missing ({values[0] if len(values) == 1 else None});"
+            " leave the record out, or give ''",
+            index=place,
         )
     try:
         return orjson.dumps(record, to_plain, orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)

@@ -47,7 +47,7 @@ class BuildJob(InputFile):
 
     Attributes:
         output: folder of the index; an index that is there is replaced when the new one is complete.
-        column: of the texts.
+        column: of the texts; of several columns, each row's texts make one.
         id: column of ids, all different; None for the lines' numbers.
         filter: columns that searches can be narrowed by: NAME, NAME:text, NAME:number or NAME:date.
         model: name of a model, or a folder.
@@ -61,7 +61,7 @@ class BuildJob(InputFile):
     """
 
     output: Path
-    column: str = COLUMN
+    column: str | tuple[str, ...] = COLUMN
     id: str | None = None
     filter: tuple[str, ...] = ()
     model: str = DEFAULT_MODEL

@@ -66,6 +66,8 @@ RETRY_SECONDS, PAUSE_SECONDS = 10.0, 0.01
 NEAREST_TIMES = 10
 # Documents that letters propose are looked through for phrases, this many times as many each time, up to this number.
 LOOKED_TIMES, MAX_LOOKED_THROUGH = 4, 10_000
+# What stands between the texts of two columns, so that no phrase reaches from one into the next.
+BETWEEN_PHRASES = " \0 "
 # Documents that are compared with their vectors when an index is opened.
 CHECKED_ROWS = 16
 # Into tantivy, which keeps what it read last behind a lock.
@@ -273,13 +275,28 @@ class Snapshot:
 
     def get(self, ids: Sequence[str]) -> list[StoredDocument | None]:
         """Return the document of each id, None for an id that is not there. Raises InputError for a damaged index."""
-        found: list[StoredDocument | None] = []
-        with engine_errors(self.path):
+        return [None if address is None else self.document(address) for address in self.addresses(ids)]
+
+    def addresses(self, ids: Sequence[str]) -> list[Any]:
+        """Return the address of each id's document, None for an id that is not there."""
+        found = []
+        with ENGINE_CALLS, engine_errors(self.path):
             for given_id in ids:
                 query = self._query.term_query(self._schema, "id", given_id, index_option="basic")
                 hits = self._searcher.search(query, 1, count=False).hits
-                found.append(self.document(hits[0][1]) if hits else None)
+                found.append(hits[0][1] if hits else None)
         return found
+
+    def page(self, start: int, rows: int) -> tuple[list[Any], int | None]:
+        """Return the addresses of the documents in these rows, ascending, and the row that follows, None at the end."""
+        stop = min(start + rows, self.stored.rows)
+        if start >= stop:
+            return [], None
+        with ENGINE_CALLS, engine_errors(self.path):
+            hits = self._searcher.search(self._with_rows(range(start, stop)), stop - start, count=False).hits
+            addresses = [address for _, address in hits]
+            by_row = dict(zip(self._rows(addresses), addresses, strict=True))
+        return [by_row[row] for row in sorted(by_row)], stop if stop < self.stored.rows else None
 
     def all_documents(self) -> Iterator[StoredDocument]:
         """Yield all documents, in the order in which they were added."""
@@ -331,7 +348,7 @@ class Snapshot:
         while True:
             hits = self._searcher.search(asked, looked, count=False).hits
             for score, address in hits[len(seen) :]:
-                text = text_in(self.document(address).record, self.manifest)
+                text = text_in(self.document(address).record, self.manifest, BETWEEN_PHRASES)
                 kept += [(score, address)] if query.is_met_by(text) else []
             seen = hits
             if len(kept) >= limit or len(hits) < looked or looked >= MAX_LOOKED_THROUGH:

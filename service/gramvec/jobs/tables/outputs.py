@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, TypeVar, get_args
 from gramvec.errors import InputError
 from gramvec.jobs.tables.inputs import STDIN
 from gramvec.jobs.tables.staging import is_stream, output_file
-from gramvec.jobs.tables.writers import csv_line, encoder, safe_cell, tsv_line
+from gramvec.jobs.tables.writers import encoder, header_line
 
 TableForm = Literal["csv", "tsv", "jsonl", "parquet"]
 TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
@@ -108,8 +108,7 @@ def write_table(
             _write_parquet(file, names, iter(records))
             return
         if form != "jsonl" and header:
-            shown = map(safe_cell, names) if safe_cells else names
-            file.write((csv_line if form == "csv" else tsv_line)(shown).encode())
+            file.write(header_line(form, names, safe_cells=safe_cells).encode())
         encode = encoder(form, names, safe_cells=safe_cells)
         file.writelines(encode(number, record) for number, record in enumerate(records, start=1))
 

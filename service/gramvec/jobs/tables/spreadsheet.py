@@ -6,6 +6,7 @@ the memory of all before it. What a process may take is bounded for any of these
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import resource
@@ -37,6 +38,12 @@ CHUNK_BYTES, MAX_CELL_BYTES, MAX_PART_BYTES, MAX_SHEET_BYTES = 1 << 20, 1 << 16,
 _ERROR = b't="e"'
 _PLACE = re.compile(rb'\br="([A-Z]{1,3}\d{1,7})"').search
 _VALUE = re.compile(rb"<v>([^<>]{1,20})</v>").search
+# The same of .ods: LibreOffice marks a cell with an error; other programs leave what they show of it, beside a formula.
+_MARKED, _FORMULA = b'calcext:value-type="error"', b'table:formula="'
+_SHOWN = re.compile(rb"<text:p>([^<>]{1,20})</text:p>").search
+_SHOWN_ERROR = re.compile(rb"#(?:[A-Z0-9/]{3,7}[!?]|N/A)|Err:\d{3}").fullmatch
+_TABLE_NAME = re.compile(rb'\btable:name="([^"]*)"').search
+_REPEATED = re.compile(rb'\btable:number-(?:rows|columns)-repeated="(\d{1,7})"').search
 NEEDS = "a spreadsheet needs python-calamine; install it with: pip install 'gramvec[sheets]'"
 # The message for a process that was ended from outside, or by Rust for want of memory.
 TOO_MUCH = (
@@ -205,43 +212,69 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
 
 
 def _note_errors(path: Path, sheet: str) -> list[str]:
-    """Return a sentence about the cells of a sheet of .xlsx that hold an error, such as #REF!; none without any.
+    """Return a sentence about the cells of a sheet that hold an error, such as #REF!; none without any.
 
-    The library has nothing in such a cell. What cannot be read in this way is read by it, which says what is wrong.
+    The library has nothing in such a cell, or what the file has beside the error. What cannot be read in this way is
+    read by it, which says what is wrong.
     """
     count, first = 0, ""
     damage = (zipfile.BadZipFile, KeyError, StopIteration, ElementTree.ParseError, NotImplementedError, RuntimeError)
-    with (
-        suppress(*damage, EOFError, zlib.error),
-        zipfile.ZipFile(path) as zipped,
-        zipped.open(_part_of(zipped, sheet)) as file,
-    ):
-        for cell in _cells_with_errors(file):
-            count += 1
-            tag = cell.partition(b">")[0]
-            place, value = _PLACE(tag), _VALUE(cell, len(tag))
-            first = first or " ".join(found[1].decode("ascii", "replace") for found in (value, place) if found)
+    with suppress(*damage, EOFError, zlib.error), zipfile.ZipFile(path) as zipped:
+        is_ods = "content.xml" in zipped.namelist()
+        with zipped.open("content.xml" if is_ods else _part_of(zipped, sheet)) as file:
+            for cells, error in _errors_of_ods(file, sheet) if is_ods else _errors_of_xlsx(file):
+                count += cells
+                first = first or error
     if not count:
         return []
-    what = "cell holds an error and counts" if count == 1 else "cells hold an error and count"
-    return [f"{count:,} {what} as empty, such as {first}; see to its formula"]
+    what = "cell holds" if count == 1 else "cells hold"
+    return [f"{count:,} {what} an error in the place of a value, such as {first}; see to its formula"]
 
 
-def _cells_with_errors(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the XML of each cell that holds an error, of a sheet's first MAX_SHEET_BYTES."""
+def _errors_of_xlsx(file: IO[bytes]) -> Iterator[tuple[int, str]]:
+    """Yield 1, and the value and place, of each cell of a sheet that holds an error."""
+    for data in _slabs(file, b"<c "):
+        if _ERROR not in data:
+            continue
+        for cell in data.split(b"<c "):
+            tag = cell.partition(b">")[0]
+            if _ERROR in tag:
+                named = _VALUE(cell, len(tag)), _PLACE(tag)
+                yield 1, " ".join(part[1].decode("ascii", "replace") for part in named if part)
+
+
+def _errors_of_ods(file: IO[bytes], sheet: str) -> Iterator[tuple[int, str]]:
+    """Yield how many cells in a row of a sheet of .ods hold an error, for each row and what it shows."""
+    inside, rows = False, 1
+    for data in _slabs(file, b"<table:"):
+        for piece in data.split(b"<table:"):
+            tag = piece.partition(b">")[0]
+            if tag.startswith(b"table "):
+                name = _TABLE_NAME(tag)
+                inside = name is not None and html.unescape(name[1].decode("utf-8", "replace")) == sheet
+            elif tag.startswith(b"table-row"):
+                rows = _repeats(tag)
+            elif inside and (_MARKED in tag or _FORMULA in tag):
+                shown = _SHOWN(piece, len(tag))
+                if _MARKED in tag or (shown is not None and _SHOWN_ERROR(shown[1])):
+                    yield rows * _repeats(tag), shown[1].decode("utf-8", "replace") if shown else "an unnamed one"
+
+
+def _repeats(tag: bytes) -> int:
+    times = _REPEATED(tag)
+    return int(times[1]) if times else 1
+
+
+def _slabs(file: IO[bytes], marker: bytes) -> Iterator[bytes]:
+    """Yield the first MAX_SHEET_BYTES of a sheet, in parts that each end before a marker."""
     rest, done = b"", 0
     while done < MAX_SHEET_BYTES and (chunk := file.read(CHUNK_BYTES)):
         done += len(chunk)
         data = rest + chunk
-        begin = max(data.rfind(b"<c "), 0)
+        begin = max(data.rfind(marker), 0)
         rest = data[begin:][-MAX_CELL_BYTES:]
-        yield from _errors_in(data[:begin])
-    yield from _errors_in(rest)
-
-
-def _errors_in(data: bytes) -> Iterator[bytes]:
-    if _ERROR in data:
-        yield from (cell for cell in data.split(b"<c ") if _ERROR in cell.partition(b">")[0])
+        yield data[:begin]
+    yield rest
 
 
 def _part_of(zipped: zipfile.ZipFile, sheet: str) -> str:

@@ -8,6 +8,7 @@ import io
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -137,6 +138,8 @@ class RowsForm(Writes):
     ) -> None:
         self._form, self._column, self._added, self._shown, self._safe_cells = form, column, added, shown, safe_cells
         self._names: list[str] = []
+        # Of a resumed run, whose columns are called as in the header.
+        self._in_header: Callable[[str], str] | None = None
 
     def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
         """Return the header of CSV and TSV. Raises InputError where the input has a column of an added name."""
@@ -150,14 +153,15 @@ class RowsForm(Writes):
             own = list(dict.fromkeys(chain.from_iterable(records_of(block) if block else []))) or [self._column]
         self._added.check(own)
         self._names = [*own, *self._added.names]
-        shown = [safe_cell(name) if self._safe_cells else name for name in self._names]
-        return (csv_line if self._form == "csv" else tsv_line)(shown).encode()
+        return header_line(self._form, self._names, safe_cells=self._safe_cells).encode()
 
     def resume(self, stage: Path) -> None:
-        """Take the columns from the header."""
+        """Take the columns from the header, as it has them."""
+        if self._form == "jsonl":
+            return
         with stage.open(encoding="utf-8", newline="") as file:
-            lines = csv.reader(file, delimiter="," if self._form == "csv" else "\t")
-            self._names = [] if self._form == "jsonl" else next(lines, [])
+            self._names = next(csv.reader(file), []) if self._form == "csv" else next(file)[:-1].split("\t")
+        self._in_header = partial(name_in_header, self._form, safe_cells=self._safe_cells)
 
     def encode(self, block: Block, vectors: NDArray[np.generic], missing: NDArray[np.bool_]) -> bytes:
         """Return the lines of a block. Raises InputError, with the line's number, for a column the header lacks."""
@@ -172,6 +176,8 @@ class RowsForm(Writes):
         """Yield the number and the columns of each row. Raises InputError for a column that cannot be written."""
         known = set(self._names)
         for number, record in zip(block.numbers, records_of(block), strict=True):
+            if self._in_header is not None:
+                record = {self._in_header(name): value for name, value in record.items()}
             if self._form == "jsonl":
                 self._added.check(record, f"line {number}")
                 if "." not in self._column:  # the text is in a member else
@@ -190,7 +196,7 @@ class VectorRowsForm(RowsForm):
         """Return the lines of a block, as RowsForm does; numbers have the digits that float32 needs."""
         separator = b"," if self._form == "csv" else b"\t"
         width = len(self._added.names)
-        line = encoder(self._form, self._names[:-width], self._shown)
+        line = encoder(self._form, self._names[:-width], self._shown, safe_cells=self._safe_cells)
         cells = orjson.dumps(np.ascontiguousarray(vectors), option=orjson.OPT_SERIALIZE_NUMPY)[2:-2].split(b"],[")
         empty = separator * (width - 1)
         return b"".join(
@@ -261,6 +267,18 @@ def json_line(number: int, record: dict[str, Any]) -> bytes:
 def tsv_line(cells: Iterable[object], shown: Callable[[str], str] = str) -> str:
     """Return a line of TSV, which has no quotes: tabs and line feeds in a cell become spaces, then `shown` gets it."""
     return "\t".join(shown(" ".join(str(cell).split())) for cell in cells) + "\n"
+
+
+def header_line(form: Literal["csv", "tsv"], names: Iterable[str], *, safe_cells: bool = False) -> str:
+    """Return the line of CSV or TSV that names the columns."""
+    shown = (name_in_header(form, name, safe_cells=safe_cells) for name in names)
+    return csv_line(shown) if form == "csv" else tsv_line(shown)
+
+
+def name_in_header(form: Literal["csv", "tsv"], name: str, *, safe_cells: bool = False) -> str:
+    """Return a column's name as a header of CSV or TSV has it; arguments as of `encoder`."""
+    shown = name if form == "csv" else " ".join(name.split())
+    return safe_cell(shown) if safe_cells else shown
 
 
 def csv_line(cells: Iterable[str]) -> str:

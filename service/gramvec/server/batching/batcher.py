@@ -58,12 +58,16 @@ class Timings(NamedTuple):
     Attributes:
         texts, characters: number of texts computed, and of characters in them.
         queue_ms, inference_ms: milliseconds in the queue and in the model.
+        featurize_ms: the part of `inference_ms` from texts to rows of the table.
+        words: number of words in the texts, which are what clients know as tokens.
     """
 
     texts: int = 0
     characters: int = 0
     queue_ms: float = 0.0
     inference_ms: float = 0.0
+    featurize_ms: float = 0.0
+    words: int = 0
 
 
 class EmbeddedRequest(NamedTuple):
@@ -344,11 +348,15 @@ class Batcher:
                 request.future.set_exception(result)
                 continue
             request.seconds += outcome.seconds
+            request.featurize_seconds += outcome.featurize_seconds
             if stop == len(request.texts):
                 embeddings = RawEmbeddings.join([*request.parts, result]) if request.parts else result
                 inference = request.seconds * 1e3
                 total = (now - request.submitted) * 1e3
-                timings = Timings(len(request.texts), request.characters, max(0.0, total - inference), inference)
+                featurize = request.featurize_seconds * 1e3
+                timings = Timings(
+                    len(request.texts), request.characters, max(0.0, total - inference), inference, featurize
+                )
                 request.future.set_result(EmbeddedRequest(embeddings, timings))
             else:
                 request.parts = [*request.parts, result]

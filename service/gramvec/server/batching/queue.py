@@ -51,7 +51,7 @@ class WaitingRequest:
         has_gone: returns True if its client is known to have gone.
         turn_cost: the part of `waiting_cost` that its next batch takes; the rest goes to the end of the queue.
         taken: number of texts already in a batch.
-        seconds, parts: duration and results of the batches so far.
+        seconds, featurize_seconds, parts: duration and results of the batches so far.
     """
 
     texts: Sequence[str]
@@ -63,6 +63,7 @@ class WaitingRequest:
     turn_cost: int
     taken: int = 0
     seconds: float = 0.0
+    featurize_seconds: float = 0.0
     parts: Sequence[RawEmbeddings] = ()
     has_gone: Callable[[], bool] = never_gone
 

@@ -11,7 +11,7 @@ from gramvec.server.errors import HttpError
 from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, V1_ERRORS, ok
-from gramvec.server.responses import Response, base64_of_each, count_words, to_json
+from gramvec.server.responses import Response, base64_of_each, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import Dimensions, LenientBody, RequestedModel, Texts
 from gramvec.server.state.memory_budget import NUMBER_BYTES
@@ -112,7 +112,6 @@ async def _respond(work: Inference, body: CohereRequest, version: int) -> Respon
     work.reserve(len(types) * len(texts) * served.embedder.dimension * NUMBER_BYTES + sum(map(len, texts)))
     embeddings = await work.embed(served, texts, body.path)
     by_type = {kind: _rows(embeddings, kind, dimensions) for kind in types}
-    words = await count_words(texts)
     # Cohere's client wants an id; the request's own is in the header x-request-id.
     value: dict[str, Any] = {"id": "embed"}
     if version == 1:
@@ -120,7 +119,7 @@ async def _respond(work: Inference, body: CohereRequest, version: int) -> Respon
     only_floats = version == 1 and body.embedding_types is None
     value["embeddings"] = by_type["float"] if only_floats else by_type
     value["texts"] = given
-    value["meta"] = {"api_version": {"version": str(version)}, "billed_units": {"input_tokens": words}}
+    value["meta"] = {"api_version": {"version": str(version)}, "billed_units": {"input_tokens": work.words}}
     return Response([to_json(value)])
 
 

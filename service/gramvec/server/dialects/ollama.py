@@ -13,7 +13,7 @@ from gramvec.server.inference import ModelWork
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import EMPTY_HEADERS, ERRORS, Matrix, Numbers, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import Response, count_words, to_json
+from gramvec.server.responses import Response, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import Dimensions, LenientBody, OneOrManyBody, OneOrManyOrNoTexts, Truncate
 from gramvec.server.state.memory_budget import NUMBER_BYTES
@@ -160,13 +160,12 @@ async def create_ollama_embeddings(work: ModelWork, body: OllamaRequest) -> Resp
     texts = work.prepare(served, texts, body.path, truncate=body.truncate)
     work.reserve(len(texts) * served.embedder.dimension * NUMBER_BYTES)
     vectors, finished = make_finisher(await work.embed(served, texts, body.path), True, dimensions)
-    words = await count_words(texts)
     value = {
         "model": body.model,
         "embeddings": finished(vectors),
         "total_duration": time.perf_counter_ns() - began,
         "load_duration": 0,
-        "prompt_eval_count": words,
+        "prompt_eval_count": work.words,
     }
     return Response([to_json(value)])
 

@@ -16,7 +16,7 @@ from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import ModelRoute, model_router
 from gramvec.server.openapi import V1_ERRORS, EmbeddingsAnswer, ServedModel, ServedModels, errors, ok
 from gramvec.server.request import Document, Request
-from gramvec.server.responses import Response, base64_of_each, count_words, encode_in_pieces, join_as_list, to_json
+from gramvec.server.responses import Response, base64_of_each, encode_in_pieces, join_as_list, to_json
 from gramvec.server.routes.embed import make_finisher
 from gramvec.server.schemas import EmbeddingsRequest
 from gramvec.server.settings import OTHERS
@@ -85,8 +85,7 @@ async def _create_embeddings(work: Inference, body: EmbeddingsRequest, model: st
     encode = _base64_entries if body.in_base64 else _entries
     indices = count()
     pieces = await encode_in_pieces(vectors, vectors.shape[1], lambda piece: encode(finished(piece), indices))
-    words = await count_words(texts)
-    counts = orjson.dumps({"prompt_tokens": words, "total_tokens": words})
+    counts = orjson.dumps({"prompt_tokens": work.words, "total_tokens": work.words})
     tail = b',"model":%b,"usage":%b}' % (orjson.dumps(served.embedder.name), counts)
     return Response([b'{"object":"list","data":', *join_as_list(pieces), tail])
 

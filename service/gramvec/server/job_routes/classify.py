@@ -128,7 +128,7 @@ async def predict_labels(work: ModelWork, body: PredictRequest) -> Response:
         embeddings = await work.embed(served, texts)
         units = embeddings.units
         encoded, unknown = await job.run(lambda: _predict(served_head, texts, units, shown, body.is_single))
-    work.count_job(job, served)
+    await work.count_job(job, served)
     headers = [(b"x-unknown-inputs", list_paths([body.path(index) for index in unknown]))] if unknown else []
     return Response([encoded], headers=headers)
 

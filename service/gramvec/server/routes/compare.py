@@ -234,7 +234,7 @@ async def match_texts(work: ModelWork, body: MatchRequest) -> Response:
     left, right = texts[:n_left], texts[n_left:]
     with work.admit("matches", MATCH_COST * (characters + n_left * n_right)) as job:
         encoded = await job.run(lambda: _match(left, right, body.top, body.threshold, bool(body.one_to_one)))
-    work.count_job(job, served, texts)
+    await work.count_job(job, served, texts)
     return Response([encoded])
 
 
@@ -366,5 +366,5 @@ async def explain_texts(work: ModelWork, body: ExplainRequest) -> Response:
     pairs = len(texts[0]) * len(texts[1])
     with work.admit("explanations", EXPLAIN_COST + pairs // EXPLAIN_PAIRS) as job:
         encoded = await job.run(explain_both)
-    work.count_job(job, served, texts)
+    await work.count_job(job, served, texts)
     return Response([encoded])

@@ -215,7 +215,7 @@ async def embed_sparse_texts(request: Request, work: ModelWork, body: SparseRequ
     work.reserve(BYTES_A_CHARACTER * characters)
     with work.admit("sparse vectors", 2 * characters) as job:
         encoded, found = await job.run(lambda: _encode_rows(uniform(), texts))
-    work.count_job(job, served, texts)
+    await work.count_job(job, served, texts)
     empty = [body.path(index) for index, row in enumerate(found) if row == 0]
     if empty:
         request.notes.append((b"x-empty-inputs", list_paths(empty)))

@@ -118,7 +118,7 @@ class IndexInfo(BaseModel):
     model: str
     digest: str
     rows: int
-    text_column: str
+    text_columns: list[str]
     id_column: str | None
     filters: list[str]
 
@@ -233,7 +233,7 @@ def _index(served: AttachedFile) -> IndexInfo:
         model=served.model,
         digest=served.digest,
         rows=len(index),
-        text_column=index.manifest.column,
+        text_columns=index.manifest.columns,
         id_column=index.manifest.id,
         filters=index.filters,
     )

@@ -16,7 +16,7 @@ from gramvec.lexical.top_k import top_k
 from gramvec.server.inference import Inference, ModelWork
 from gramvec.server.model_route import model_router
 from gramvec.server.openapi import ERRORS, V1_ERRORS, ok
-from gramvec.server.responses import Response, count_words, to_json
+from gramvec.server.responses import Response, to_json
 from gramvec.server.schemas import (
     Direction,
     LenientBody,
@@ -215,7 +215,6 @@ async def _rank_documents(work: Inference, body: RankRequest, *, nominal: bool =
     texts = work.prepare(served, [body.query, *documents], body.path, truncate=body.truncation)
     order, scores = await _rank(work, served, texts, body.path, returned=bool(body.return_documents))
     scores = scores if body.raw_scores else relevance(scores)
-    words = await count_words(texts)
     shown = body.top_n if body.top_n is not None else body.top_k
 
     def encode() -> bytes:
@@ -226,7 +225,7 @@ async def _rank_documents(work: Inference, body: RankRequest, *, nominal: bool =
         if body.return_documents:
             for result in results:
                 result["document"] = {"text": documents[result["index"]]}
-        counted = {"prompt_tokens": words, "total_tokens": words}
+        counted = {"prompt_tokens": work.words, "total_tokens": work.words}
         if body.truncation is not None or body.top_k is not None:  # Voyage's client, which sends them always
             entries = [
                 {**result, "document": documents[result["index"]]} if body.return_documents else result
