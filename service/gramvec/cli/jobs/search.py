@@ -28,8 +28,9 @@ from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import InputError, printable, quote
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
+from gramvec.jobs.search.hits import HIT_COLUMNS
 from gramvec.jobs.search.index import MAX_HITS, Index
-from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names

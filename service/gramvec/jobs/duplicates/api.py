@@ -10,7 +10,7 @@ import numpy as np
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, RowNames, distinct_rows, staying_rows
 from gramvec.jobs.duplicates.likely import STAYS, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
 from gramvec.text.arrays import Int64s
@@ -50,8 +50,9 @@ def dedupe(
 
     Returns:
         `pairs` (left and right rows from 0, int64, and scores, float32), `groups` (lists of rows that a chain of pairs
-        joins), `kept` (rows, int64). A row that is not kept repeats one that is, never by a chain. Rows whose compared
-        texts are empty repeat nothing; `empty` is their number.
+        joins), `kept` (rows, int64), `threshold`, and the share of pairs that is `expected` to be right. A row that is
+        not kept repeats one that is, never by a chain. Rows whose compared texts are empty repeat nothing; `empty` is
+        their number. `to_pandas()`, `to_polars()` and `to_arrow()` have the pairs with their ids and texts.
 
     Raises:
         InputError: rows or options are not valid, or SciPy is not installed.
@@ -62,7 +63,7 @@ def dedupe(
         raise InputError(f"keep: must be one of {', '.join(map(repr, STAYS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
-    columns, ids, cells = _columns(rows, on, id, count=keep == "complete")
+    columns, names, cells = _columns(rows, on, id, count=keep == "complete")
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)
@@ -72,7 +73,7 @@ def dedupe(
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids)
+    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), names)
 
 
 def why_not_compared(text: str) -> str | None:
@@ -86,15 +87,15 @@ def why_not_compared(text: str) -> str | None:
 
 def _columns(
     rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
-) -> tuple[list[list[str]], list[Any] | None, Int64s | None]:
-    """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
+) -> tuple[list[list[str]], RowNames, Int64s | None]:
+    """Return the compared columns, the names of both, and where it counts the filled cells of each row."""
     if on is not None:
         refuse_file(rows, "gramvec.jobs.DedupeJob")
     table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
     if isinstance(table, list):
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
-        return [table], None, np.ones(len(table), np.int64) if count else None
+        return [table], RowNames(), np.ones(len(table), np.int64) if count else None
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
     every = [str(name) for name in names_of(table)]
@@ -106,7 +107,7 @@ def _columns(
     read = {name: texts_of_column(table, name) for name in dict.fromkeys([*wanted, *(every if count else [])])}
     if len({len(column) for column in read.values()}) > 1:
         raise InputError("the columns of the table have different lengths", field="rows")
-    columns = [read[name] for name in dict.fromkeys(wanted)]
+    compared = [*dict.fromkeys(wanted)]
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
-    return columns, ids, cells
+    return [read[name] for name in compared], RowNames(compared, ids), cells

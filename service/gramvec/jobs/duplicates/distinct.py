@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.jobs.common.frames import Column, ResultTable
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, standing_for
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.pairs.model import ExpectedShare, facts_of
+from gramvec.jobs.tables.outputs import free_names
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Int64s
 
@@ -55,30 +58,81 @@ def distinct_rows(columns: Sequence[Sequence[str]]) -> DistinctRows:
     return DistinctRows([[row[at] for row in places] for at in range(len(columns))], of_row)
 
 
+class RowNames(NamedTuple):
+    """What the rows and the compared columns of a table are called.
+
+    Attributes:
+        columns: the names of the compared columns.
+        ids: the value of each row in the column of ids; None without one.
+        lines: the line of each row of a file, or its number there; None for rows of no file.
+    """
+
+    columns: Sequence[str] = ("text",)
+    ids: list[Any] | None = None
+    lines: list[int] | None = None
+
+    def of(self, rows: Int64s, prefix: str = "") -> dict[str, Column]:
+        """Return the columns that name rows, `prefix` before their names."""
+        found: dict[str, Column] = {f"{prefix}row": rows}
+        for name, values in (("id", self.ids), ("line", self.lines)):
+            if values is not None:
+                found[prefix + name] = [values[row] for row in rows.tolist()]
+        return found
+
+
 @dataclass(frozen=True, repr=False)
-class DuplicateRows:
-    """Duplicates among the n rows of a table; rows are numbers from 0.
+class DuplicateRows(ResultTable):
+    """Duplicates among the n rows of a table; rows are numbers from 0. As a table, the pairs.
 
     Attributes:
         distinct: the different rows.
         likely: the pairs of those, with the threshold and the share of them that is expected to be right.
         stays: int64[n], the row that stays for each row: itself, or one that is equal to it or makes a pair with it.
-        ids: the value of each row in the column of ids; None without one.
+        names: what the rows and the compared columns are called.
     """
 
     distinct: DistinctRows
     likely: LikelyPairs
     stays: Int64s
-    ids: list[Any] | None = None
+    names: RowNames
 
     def __repr__(self) -> str:
         rows, kept = len(self.stays), len(self.kept)
         return f"DuplicateRows({rows:,} rows, {kept:,} kept, {self.empty:,} empty, threshold {self.threshold:.3f})"
 
     @property
+    def ids(self) -> list[Any] | None:
+        """The value of each row in the column of ids; None without one."""
+        return self.names.ids
+
+    @property
     def threshold(self) -> float:
         """The lowest score of a pair, given or from the data."""
         return self.likely.threshold
+
+    @property
+    def expected(self) -> ExpectedShare | None:
+        """The share of pairs of different rows that is expected to be right; None where nothing is known of it."""
+        return self.likely.expected
+
+    def columns(self) -> dict[str, Column]:
+        """Return what `gramvec dedupe` writes of each pair, and both rows, from 0.
+
+        Raises InputError for more than 10,000,000 pairs.
+        """
+        left, right, scores = self.pairs
+        found = self.names.of(left) | self.names.of(right, "other_") | {"score": scores}
+        own = free_names(self.names.columns, "row_", found)
+        other = free_names([f"other_{name}" for name in self.names.columns], "other_", [*found, *own.values()])
+        for rows, free in ((left, own), (right, other)):
+            texts = self.distinct.of_row[rows].tolist()
+            for name, column in zip(free.values(), self.distinct.columns, strict=True):
+                found[name] = [column[text] for text in texts]
+        return found
+
+    def facts(self) -> dict[str, float]:
+        """Return the threshold, and the ends of the share that is expected to be right."""
+        return facts_of(self.threshold, self.expected)
 
     @property
     def kept(self) -> Int64s:

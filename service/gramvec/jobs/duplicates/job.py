@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from pydantic import model_validator
@@ -17,12 +18,20 @@ from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
+from gramvec.jobs.common.frames import Column, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.run import MakesPage, TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
-from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.distinct import (
+    MAX_PAIRS,
+    DistinctRows,
+    DuplicateRows,
+    RowNames,
+    distinct_rows,
+    staying_rows,
+)
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
@@ -43,8 +52,9 @@ LARGE_GROUP, SAMPLE = 50, 5
 MAX_SHOWN = 80
 
 
-class DedupeResult(NamedTuple):
-    """Result of a deduplication.
+@dataclass(frozen=True)
+class DedupeResult(ResultTable):
+    """Result of a deduplication; as a table, its list: pairs of rows, or rows with documents of the index.
 
     Attributes:
         ids: the id of each row that was compared.
@@ -52,6 +62,7 @@ class DedupeResult(NamedTuple):
         dropped: the rows, from 0, that repeat one that stays, or a document of the index: int64[d].
         duplicates: the pairs, the groups, and the rows that stay; None beside an index.
         known: the rows that repeat a document of the index, with it.
+        threshold: the lowest score.
     """
 
     ids: list[str]
@@ -59,6 +70,22 @@ class DedupeResult(NamedTuple):
     dropped: Int64s
     duplicates: DuplicateRows | None
     known: list[KnownRow]
+    threshold: float
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of pairs, as `DuplicateRows.columns` does, or of the rows that an index has."""
+        if self.duplicates is not None:
+            return self.duplicates.columns()
+        rows = np.array([found.row for found in self.known], np.int64)
+        return RowNames((), self.ids, self.numbers).of(rows) | {
+            "known_id": [found.id for found in self.known],
+            "score": np.array([found.score for found in self.known], np.float32),
+            "known_text": [found.text for found in self.known],
+        }
+
+    def facts(self) -> dict[str, float]:
+        """Return the threshold, and of pairs the ends of the share that is expected to be right."""
+        return {"threshold": self.threshold} if self.duplicates is None else self.duplicates.facts()
 
 
 class DedupeJob(InputFile, TableOutput):
@@ -158,7 +185,7 @@ class DedupeJob(InputFile, TableOutput):
                 # A report also shows what is below the threshold.
                 threshold = KNOWN_THRESHOLD if self.threshold is None else self.threshold
                 best = _find_known(distinct, index, threshold if self.report is None else 0.0, watch)
-                result = self._list_known([row for row in best if row.score >= threshold], table, rows)
+                result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.keep is not None:
                 self._write_kept(self.keep, file, table, result, watch)
@@ -178,14 +205,14 @@ class DedupeJob(InputFile, TableOutput):
             rows.write_groups(self.output, self._list_form(), duplicates.groups)
         elif self.output is not None:
             rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
-        return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [])
+        return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [], duplicates.threshold)
 
-    def _list_known(self, known: list[KnownRow], table: DedupeTable, rows: RowList) -> DedupeResult:
+    def _list_known(self, known: list[KnownRow], threshold: float, table: DedupeTable, rows: RowList) -> DedupeResult:
         """List the rows that an index has already."""
         if self.output is not None:
             rows.write_known(self.output, self._list_form(), known)
         dropped = np.array([row.row for row in known], np.int64)
-        return DedupeResult(table.ids, table.table.numbers, dropped, None, known)
+        return DedupeResult(table.ids, table.table.numbers, dropped, None, known, threshold)
 
     def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
@@ -210,7 +237,8 @@ class DedupeJob(InputFile, TableOutput):
         if self.stays == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells))
+        names = RowNames(table.on, table.ids if table.has_ids else None, table.table.numbers)
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells), names)
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""

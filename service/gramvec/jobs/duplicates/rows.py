@@ -41,9 +41,10 @@ KeptForm = TableForm | Literal["txt"]
 
 
 class DedupeTable(NamedTuple):
-    """Rows of a file: its compared columns, the id of each row, and the column of the ids, None for the numbers."""
+    """Rows of a file: its compared columns `on`, the ids of rows, and the column of those, None for the numbers."""
 
     table: Columns
+    on: list[str]
     columns: list[list[str]]
     ids: list[str]
     id_column: str | None
@@ -105,7 +106,7 @@ def read_rows(
     )  # fmt: skip
     ids_in = named[0] if named else "id" if id_column is None and "id" in table.found else None
     ids = [str(number) for number in table.numbers] if ids_in is None else table.values[ids_in]
-    return DedupeTable(table, [table.values[name] for name in names], ids, ids_in)
+    return DedupeTable(table, names, [table.values[name] for name in names], ids, ids_in)
 
 
 def known_rows(

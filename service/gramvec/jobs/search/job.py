@@ -24,6 +24,7 @@ from gramvec.jobs.search.build import build_index
 from gramvec.jobs.search.changes import add_to_index, rebuild_index, remove_from_index
 from gramvec.jobs.search.filters import parse_conditions
 from gramvec.jobs.search.folder import OLDEST, read_manifest
+from gramvec.jobs.search.hits import HIT_COLUMNS
 from gramvec.jobs.search.index import MAX_HITS, Index, find_model
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
@@ -32,8 +33,6 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, 
 from gramvec.jobs.tables.staging import check_outputs
 from gramvec.runtime.base import Device
 
-# The columns of a hit in a file, before those of its row.
-HIT_COLUMNS = ("query", "rank", "score", "id")
 # Characters of a query in a message.
 MAX_SHOWN = 80
 
