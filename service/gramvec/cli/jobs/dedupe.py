@@ -81,6 +81,11 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--groups", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
               help="Write INPUT there without lines that repeat one that stays; no list but to --output.")  # fmt: skip
+@click.option("--map", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write which line stays for each that goes, with the score; no list but to --output.")  # fmt: skip
+@click.option("--merge", multiple=True, metavar="[COLUMN=]RULE",
+              help="Give lines of --keep the best value of those that go: filled, longest, frequent or newest:COLUMN; "
+              "repeatable.")  # fmt: skip
 @click.option("--stays", type=click.Choice(STAYS), default="first", show_default=True,
               help="Which line stays: the first, the longest, that with the most filled cells (complete), or the one "
               "whose compared text stands most often (frequent).")  # fmt: skip
@@ -114,7 +119,7 @@ def dedupe(**options: Any) -> None:
       sort titles.txt | gramvec dedupe --keep - > unique.txt
       gramvec dedupe new.csv --against tickets.index --on subject --keep fresh.csv --report known.html
     """  # noqa: D301 - click takes the character, not its escape
-    if options["keep"] is None and options["output"] is None:
+    if options["keep"] is None and options["map"] is None and options["output"] is None:
         options["output"] = STDIN
     job = make_job(DedupeJob, **options)
     with show_job() as watch:

@@ -110,4 +110,4 @@ def _columns(
     compared = [*dict.fromkeys(wanted)]
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
-    return [read[name] for name in compared], RowNames(compared, ids), cells
+    return [read[name] for name in compared], RowNames(compared, ids, id_column=id_column), cells

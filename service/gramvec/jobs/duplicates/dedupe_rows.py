@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
+from gramvec.jobs.duplicates.distinct import StayingMap
 from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
 from gramvec.jobs.tables.columns import read_records, value_or_none
@@ -95,6 +96,21 @@ class RowList:
                 yield dict(zip(names, [*cells, *([known_text] if text else [])], strict=True))
 
         write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
+
+    def write_map(self, output: Path, form: TableForm, found: StayingMap) -> None:
+        """Write a row that goes a line, with the row that stays for it."""
+        table = self._table
+        ids = ["id", "kept_id"] if table.has_ids else []
+        names = [*ids, "line", "kept_line", "score"]
+        parts = (found.rows.tolist(), found.kept.tolist(), found.scores.tolist())
+
+        def records() -> Iterator[dict[str, Any]]:
+            for row, kept, score in zip(*parts, strict=True):
+                cells = [table.ids[row], table.ids[kept]] if ids else []
+                cells += [table.table.numbers[row], table.table.numbers[kept], round(score, 4)]
+                yield dict(zip(names, cells, strict=True))
+
+        write_table(output, form, names, records(), safe_cells=self._safe_cells)
 
     def _read(self, rows: set[int]) -> None:
         """Take the cells of these rows, and the names of their columns in the input's order."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,11 +12,13 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.common.frames import Column, ResultTable
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, standing_for
+from gramvec.jobs.duplicates.merge import groups_of, merge_records, parse_merge
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
 from gramvec.jobs.pairs.model import ExpectedShare, facts_of
 from gramvec.jobs.tables.outputs import free_names
 from gramvec.lexical.sparse_vectors import ranges
-from gramvec.text.arrays import Int64s
+from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.frames import column_of, names_of, table_of
 
 MAX_PAIRS = 10_000_000
 
@@ -65,11 +67,13 @@ class RowNames(NamedTuple):
         columns: the names of the compared columns.
         ids: the value of each row in the column of ids; None without one.
         lines: the line of each row of a file, or its number there; None for rows of no file.
+        id_column: the column of ids.
     """
 
     columns: Sequence[str] = ("text",)
     ids: list[Any] | None = None
     lines: list[int] | None = None
+    id_column: str | None = None
 
     def of(self, rows: Int64s, prefix: str = "") -> dict[str, Column]:
         """Return the columns that name rows, `prefix` before their names."""
@@ -78,6 +82,31 @@ class RowNames(NamedTuple):
             if values is not None:
                 found[prefix + name] = [values[row] for row in rows.tolist()]
         return found
+
+
+@dataclass(frozen=True)
+class StayingMap(ResultTable):
+    """Rows that go, each with the row that stays for it.
+
+    Attributes:
+        rows: int64[d], ascending.
+        kept: int64[d], the row that stays for each.
+        scores: float32[d], that of both rows; 1 where their compared texts are equal.
+        names: what the rows are called.
+    """
+
+    rows: Int64s
+    kept: Int64s
+    scores: Floats
+    names: RowNames
+
+    def columns(self) -> dict[str, Column]:
+        """Return what `gramvec dedupe --map` writes of each row that goes, and both rows, from 0."""
+        return self.names.of(self.rows) | self.names.of(self.kept, "kept_") | {"score": self.scores}
+
+    def facts(self) -> dict[str, float]:
+        """Return nothing: the pairs have a threshold."""
+        return {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,7 +123,7 @@ class DuplicateRows(ResultTable):
     distinct: DistinctRows
     likely: LikelyPairs
     stays: Int64s
-    names: RowNames
+    names: RowNames = field(default_factory=RowNames)
 
     def __repr__(self) -> str:
         rows, kept = len(self.stays), len(self.kept)
@@ -143,6 +172,45 @@ class DuplicateRows(ResultTable):
     def dropped(self) -> Int64s:
         """The rows that repeat one that stays, ascending: int64[n - k]."""
         return np.flatnonzero(self.stays != np.arange(len(self.stays)))
+
+    @cached_property
+    def map(self) -> StayingMap:
+        """The rows that do not stay, each with the row that stays for it, and the score of both."""
+        rows = self.dropped
+        kept = self.stays[rows]
+        near, different = self.likely.pairs, len(self.distinct.columns[0])
+        texts = self.distinct.of_row[rows], self.distinct.of_row[kept]
+        wanted = np.minimum(*texts) * different + np.maximum(*texts)
+        # Pairs are in order of left, then right; equal texts make none.
+        keys = np.append(near.left * different + near.right, np.iinfo(np.int64).max)
+        places = np.searchsorted(keys, wanted)
+        scores = np.append(near.scores, np.float32(1))[places]
+        return StayingMap(rows, kept, np.where(keys[places] == wanted, scores, np.float32(1)), self.names)
+
+    def merge(self, rows: Any, rules: Any) -> dict[str, list[Any]]:
+        """Return one row for each that stays, with the best values of those that it stands for: a dict of columns.
+
+        Args:
+            rows: what `dedupe` was given, again: the texts, dicts, dict of lists, or frame.
+            rules: "filled", "longest", "frequent" or "newest:COLUMN" for all columns; a list of such and of
+                "name=longest" for one column; or a mapping of columns (None for all others) to them.
+
+        Raises:
+            InputError: the rules are not valid, or these are other rows.
+        """
+        table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
+        columns = {"text": table} if isinstance(table, list) else {
+            str(name): column_of(table, name) for name in names_of(table)
+        }  # fmt: skip
+        if any(len(column) != len(self.stays) for column in columns.values()):
+            raise InputError(f"rows: give the {len(self.stays):,} rows that were deduplicated", field="rows")
+        groups = groups_of(self.stays)
+        records = {
+            row: {name: column[row] for name, column in columns.items()} for rows in groups.values() for row in rows
+        }
+        changed = merge_records(parse_merge(rules), groups, records, [*columns], self.names.id_column)
+        kept = self.kept.tolist()
+        return {name: [changed.get(row, {}).get(name, column[row]) for row in kept] for name, column in columns.items()}
 
     @property
     def empty(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -34,13 +34,14 @@ from gramvec.jobs.duplicates.distinct import (
 )
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
+from gramvec.jobs.duplicates.merge import MergeRules, check_merge, groups_of, merge_records
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
 from gramvec.jobs.matching.report import pair_model_fact
 from gramvec.jobs.search.index import Index
-from gramvec.jobs.tables.columns import count_cells
+from gramvec.jobs.tables.columns import count_cells, read_records
 from gramvec.jobs.tables.inputs import STDIN, spool
-from gramvec.jobs.tables.outputs import TableForm
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Int64s
 from gramvec.threads import count_cores
@@ -106,6 +107,9 @@ class DedupeJob(InputFile, TableOutput):
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         keep: write the input there without lines that repeat one that stays; - is standard output.
+        map: write there which line stays for each that goes, with the score of both.
+        merge: rules by which a line of `keep` gets the values of those that it stands for: "filled", "longest",
+            "frequent" or "newest:COLUMN" for all columns, "name=longest" for one; or a mapping (None for all others).
         stays: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
         max_pairs: refuse to list more pairs.
@@ -123,6 +127,8 @@ class DedupeJob(InputFile, TableOutput):
     columns: RowColumns = "compared"
     groups: bool = False
     keep: Path | None = None
+    map: Path | None = None
+    merge: MergeRules = ()
     stays: Stays = "first"
     against: Path | None = None
     max_pairs: PositiveNumber = MAX_PAIRS
@@ -147,11 +153,22 @@ class DedupeJob(InputFile, TableOutput):
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
-        if self.stays != "first" and (self.against is not None or (self.keep is None and self.report is None)):
+        if self.map is not None and self.against is not None:
             raise OptionError(
-                "--stays: chooses among lines of INPUT for --keep or --report; leave it out", field="stays"
+                "--map: names lines of INPUT; with --against the list (--output) names the document of each line",
+                field="map",
+            )
+        if self.merge and (self.keep is None or self.against is not None):
+            raise OptionError(
+                "--merge: gives the lines of --keep the values of those that go; give --keep FILE, without --against",
+                field="merge",
+            )
+        if self.stays != "first" and (self.against is not None or not (self.keep or self.map or self.report)):
+            raise OptionError(
+                "--stays: chooses among lines of INPUT for --keep, --map or --report; leave it out", field="stays"
             )
         self._list_form()
+        self._map_form()
         form_to_keep(self.source, self.file_format(), self.keep)
         return self
 
@@ -164,7 +181,7 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.keep, inputs=[self.source, self.against])
+        run = self.begin_run(watch, self.output, self.keep, self.map, inputs=[self.source, self.against])
         name = "standard input" if self.source == STDIN else self.source.name
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
@@ -174,6 +191,7 @@ class DedupeJob(InputFile, TableOutput):
                 file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN else None,
             )  # fmt: skip
+            check_merge(self.merge, table.table.found, table.id_column)
             distinct = distinct_rows(table.columns)
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells)
             page: MakesPage
@@ -199,8 +217,12 @@ class DedupeJob(InputFile, TableOutput):
         self, duplicates: DuplicateRows, table: DedupeTable, rows: RowList, watch: JobWatch
     ) -> DedupeResult:
         """List the pairs or groups of the file."""
-        if self.keep is not None:
+        if self.keep is not None or self.map is not None:
             _warn(table, duplicates, watch)
+        if self.map is not None:
+            rows.write_map(self.map, self._map_form(), duplicates.map)
+            number = len(duplicates.map.rows)
+            watch.report(f"{number:,} {table.table.unit}{'s' * (number != 1)} with the one that stays, in {self.map}")
         if self.output is not None and self.groups:
             rows.write_groups(self.output, self._list_form(), duplicates.groups)
         elif self.output is not None:
@@ -217,6 +239,10 @@ class DedupeJob(InputFile, TableOutput):
     def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
         return self.output_form("tsv", "--json")
+
+    def _map_form(self) -> TableForm:
+        """Return the form of the map. Raises InputError for an ending that no form has."""
+        return form_to_write(self.map, TABLE_FORMS, option="")
 
     def _find_duplicates(
         self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch
@@ -237,20 +263,34 @@ class DedupeJob(InputFile, TableOutput):
         if self.stays == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        names = RowNames(table.on, table.ids if table.has_ids else None, table.table.numbers)
+        ids = table.ids if table.has_ids else None
+        names = RowNames(table.on, ids, table.table.numbers, table.id_column)
         return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells), names)
+
+    def _merge(self, file: Path, table: DedupeTable, result: DedupeResult) -> dict[int, dict[str, Any]]:
+        """Return the values that rows which stay get from others, by the row's number and the column."""
+        if not self.merge or result.duplicates is None:
+            return {}
+        numbers = table.table.numbers
+        groups = {
+            numbers[kept]: [numbers[row] for row in rows] for kept, rows in groups_of(result.duplicates.stays).items()
+        }
+        records = read_records(file, self.file_format(), [number for rows in groups.values() for number in rows])
+        return merge_records(self.merge, groups, records, [*table.table.found], table.id_column)
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""
         numbers = np.asarray(table.table.numbers, np.int64)[result.dropped]
         form = form_to_keep(self.source, self.file_format(), keep)
+        merged = self._merge(file, table, result)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             target = Path(folder) / "kept" if keep == STDIN else keep
-            write_kept(file, self.file_format(), form, table.table.found, numbers, target)
+            write_kept(file, self.file_format(), form, table.table.found, numbers, merged, target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
         rows = len(table.ids) + table.table.bad.count
-        watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept")
+        changed = f", {len(merged):,} of them with values of others" if self.merge else ""
+        watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept{changed}")
         for row in result.known[:SAMPLE]:
             watch.report(f"left out, {table.name(row.row)}: {_quote(table.text(row.row))}; known as {_quote(row.text)}")
 

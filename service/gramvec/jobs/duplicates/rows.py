@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import compress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
@@ -22,10 +25,12 @@ from gramvec.jobs.matching.inputs import NO_ID
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.batches import Reader
 from gramvec.jobs.tables.columns import text_of, value_or_none
+from gramvec.jobs.tables.decoding import UTF_8_MARK
 from gramvec.jobs.tables.inputs import COMPRESSED, STDIN, FileFormat, Source
+from gramvec.jobs.tables.lines import JsonReader, LineReader
 from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
 from gramvec.jobs.tables.parquet import ParquetReader, pyarrow
-from gramvec.jobs.tables.readers import CsvReader, open_reader
+from gramvec.jobs.tables.readers import CsvReader, TsvReader, open_reader
 from gramvec.jobs.tables.staging import is_stream, output_file
 from gramvec.jobs.tables.writers import records_of
 from gramvec.lexical.demands import Demands
@@ -160,7 +165,13 @@ def form_to_keep(source: Path, form: FileFormat, output: Path | None) -> KeptFor
 
 
 def write_kept(
-    path: Path, given: FileFormat, form: KeptForm, columns: Iterable[str], dropped: Int64s, output: Path
+    path: Path,
+    given: FileFormat,
+    form: KeptForm,
+    columns: Iterable[str],
+    dropped: Int64s,
+    merged: Mapping[int, Mapping[str, Any]],
+    output: Path,
 ) -> None:
     """Write the rows of `path` except those of some numbers, in the input's own form byte for byte.
 
@@ -172,6 +183,7 @@ def write_kept(
         form: of the output, see `form_to_keep`.
         columns: of the input, in order.
         dropped: ascending numbers, see TableRow.
+        merged: values that take the place of a row's own, by its number and the column.
         output: the file.
 
     Raises:
@@ -181,22 +193,44 @@ def write_kept(
         reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
         if form != given.form and form != "txt":
             names = [] if form == "jsonl" else list(columns)
-            write_table(output, form, names, _records(reader, names, dropped, output))
+            write_table(output, form, names, _records(reader, names, dropped, merged, output))
             return
         with output_file(output) as out:
             if isinstance(reader, ParquetReader):
-                _write_parquet(reader, dropped, out)
+                _write_parquet(reader, dropped, merged, out)
                 return
             begun = False
             for block in reader.blocks():
                 if not begun and isinstance(reader, CsvReader):
                     out.write(_end_line(reader.header))
                 begun = True
-                kept = _find_kept(block.numbers, dropped)
-                out.writelines(_end_line(line) for line, keep in zip(block.raw, kept.tolist(), strict=True) if keep)
+                assert isinstance(reader, LineReader)
+                for at in np.flatnonzero(_find_kept(block.numbers, dropped)).tolist():
+                    line, changed = block.raw[at], merged.get(block.numbers[at])
+                    if changed and block.records is not None:
+                        line = _line_of(reader, line, block.records[at] | dict(changed))
+                    out.write(_end_line(line))
 
 
-def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path) -> Iterator[dict[str, Any]]:
+def _line_of(reader: LineReader, line: bytes, record: Mapping[str, Any]) -> bytes:
+    """Return the line of a record in the place of that of a file, with its mark and its end."""
+    if isinstance(reader, JsonReader):
+        text = orjson.dumps(record).decode()
+    elif isinstance(reader, TsvReader) and not reader.is_quoted:
+        text = "\t".join(record.values())
+    elif isinstance(reader, CsvReader):
+        written = io.StringIO()
+        csv.writer(written, delimiter=reader.delimiter, lineterminator="").writerow(record.values())
+        text = written.getvalue()
+    else:
+        (text,) = record.values()
+    mark = UTF_8_MARK if line.startswith(UTF_8_MARK) else b""
+    return mark + text.encode(reader.encoding) + (b"\r\n" if line.endswith(b"\r\n") else b"\n")
+
+
+def _records(
+    reader: Reader, names: Sequence[str], dropped: Int64s, merged: Mapping[int, Mapping[str, Any]], output: Path
+) -> Iterator[dict[str, Any]]:
     """Yield these columns of the rows that are kept, or all."""
     for block in reader.blocks():
         for place, why in block.bad.items():
@@ -205,7 +239,8 @@ def _records(reader: Reader, names: Sequence[str], dropped: Int64s, output: Path
                 " input's ending, which takes it as it is"
             )
         kept = _find_kept(block.numbers, dropped).tolist()
-        for record in compress(records_of(block), kept):
+        for number, own in compress(zip(block.numbers, records_of(block), strict=True), kept):
+            record = own | dict(merged.get(number, {}))
             yield {name: value_or_none(record, name) for name in names} if names else record
 
 
@@ -221,9 +256,19 @@ def _end_line(line: bytes) -> bytes:
     return line if line.endswith(b"\n") else line + b"\n"
 
 
-def _write_parquet(reader: ParquetReader, dropped: Int64s, out: BinaryIO) -> None:
+def _write_parquet(
+    reader: ParquetReader, dropped: Int64s, merged: Mapping[int, Mapping[str, Any]], out: BinaryIO
+) -> None:
     pa, pq = pyarrow(), pyarrow(module="pyarrow.parquet")
     with pq.ParquetWriter(out, reader.schema) as writer:
         for block in reader.blocks():
             batch = block.batch.cast(reader.schema)
+            changed = {at: merged[number] for at, number in enumerate(block.numbers) if number in merged}
+            for name in {name for values in changed.values() for name in values}:
+                place = reader.schema.get_field_index(name)
+                column = batch.column(place).to_pylist()
+                for at, values in changed.items():
+                    column[at] = values.get(name, column[at])
+                batch = batch.set_column(place, name, pa.array(column, reader.schema.field(place).type))
+            batch = batch.cast(reader.schema)
             writer.write_batch(batch.filter(pa.array(_find_kept(block.numbers, dropped))))
