@@ -10,6 +10,7 @@ import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli.jobs.embed import (
+    bom_option,
     input_format_options,
     on_error_option,
     overwrite_option,
@@ -75,7 +76,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The least score.  [default: that of the highest expected F1, at least 0.4]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              help="A .csv, .tsv, .jsonl or .parquet file of the list. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl, .parquet or .xlsx file of the list. [stdout]")  # fmt: skip
 @click.option("--json", "form", flag_value="jsonl", default=None, help="JSON, an object a line, instead of tabs.")
 @columns_option("none", "compared", "all", help="Which columns of INPUT the list has beside ids, lines and scores.")
 @click.option("--groups", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
@@ -96,6 +97,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @on_error_option
 @overwrite_option
 @safe_cells_option
+@bom_option
 @click.option("--max-pairs", type=POSITIVE, default=MAX_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option

@@ -38,6 +38,7 @@ from gramvec.jobs.report import JobReport
 from gramvec.jobs.tables.inputs import STDIN, UTF_8, FileFormat, form_of
 from gramvec.jobs.tables.parquet import ParquetForm
 from gramvec.jobs.tables.writers import RowsForm, Writes
+from gramvec.jobs.tables.xlsx import SheetForm
 from gramvec.progress import Progress
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
@@ -269,7 +270,9 @@ class PredictJob(InputFile, TableOutput):
             return ParquetForm(self.column, labels, metadata)
         # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
         shown = printable if self.output == STDIN and sys.stdout.isatty() else str
-        return RowsForm(form, self.column, labels, shown, safe_cells=self.safe_cells)
+        if form == "xlsx":
+            return SheetForm(self.column, labels)
+        return RowsForm(form, self.column, labels, shown, safe_cells=self.safe_cells, bom=self.bom)
 
 
 def known_words(vocabulary: Any, texts: Sequence[str]) -> float:

@@ -25,6 +25,7 @@ class RowList:
         source: the input, which is read again for all columns.
         format: of the input.
         safe_cells: as of `write_table`.
+        bom: likewise.
     """
 
     def __init__(
@@ -36,8 +37,9 @@ class RowList:
         format: FileFormat,  # noqa: A002 - the field's word
         *,
         safe_cells: bool = False,
+        bom: bool = False,
     ) -> None:
-        self._safe_cells = safe_cells
+        self._safe_cells, self._bom = safe_cells, bom
         self._table, self._on, self._columns, self._source, self._format = table, list(on), columns, source, format
 
     def write_pairs(self, output: Path | None, form: TableForm, pairs: NearPairs) -> None:
@@ -58,7 +60,9 @@ class RowList:
                 cells += [self._table.table.numbers[a], self._table.table.numbers[b], round(score, 4)]
                 yield dict(zip(names, [*cells, *self._cells(a), *self._cells(b)], strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
+        write_table(
+            output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells, bom=self._bom
+        )
 
     def write_groups(self, output: Path | None, form: TableForm, groups: Sequence[Sequence[int]]) -> None:
         """Write a row of a group a line, or as JSON a group a line."""
@@ -76,7 +80,9 @@ class RowList:
                     cells = [number, *ids, self._table.table.numbers[row], *self._cells(row)]
                     yield dict(zip(names, cells, strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
+        write_table(
+            output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells, bom=self._bom
+        )
 
     def write_known(self, output: Path | None, form: TableForm, known: Sequence[KnownRow]) -> None:
         """Write a row that an index has already a line."""
@@ -95,7 +101,9 @@ class RowList:
                 cells = [*ids, self._table.table.numbers[row], known_id, round(score, 4), *self._cells(row)]
                 yield dict(zip(names, [*cells, *([known_text] if text else [])], strict=True))
 
-        write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
+        write_table(
+            output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells, bom=self._bom
+        )
 
     def write_map(self, output: Path, form: TableForm, found: StayingMap) -> None:
         """Write a row that goes a line, with the row that stays for it."""
@@ -110,7 +118,12 @@ class RowList:
                 cells += [table.table.numbers[row], table.table.numbers[kept], round(score, 4)]
                 yield dict(zip(names, cells, strict=True))
 
-        write_table(output, form, names, records(), safe_cells=self._safe_cells)
+        self._write(output, form, names, records())
+
+    def _write(
+        self, output: Path | None, form: TableForm, names: Sequence[str], records: Iterator[dict[str, Any]]
+    ) -> None:
+        write_table(output, form, names, records, safe_cells=self._safe_cells, bom=self._bom)
 
     def _read(self, rows: set[int]) -> None:
         """Take the cells of these rows, and the names of their columns in the input's order."""

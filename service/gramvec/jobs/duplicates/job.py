@@ -193,7 +193,7 @@ class DedupeJob(InputFile, TableOutput):
             )  # fmt: skip
             check_merge(self.merge, table.table.found, table.id_column)
             distinct = distinct_rows(table.columns)
-            rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells)
+            rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
                 duplicates = self._find_duplicates(file, table, distinct, watch)

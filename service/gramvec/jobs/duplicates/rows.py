@@ -144,12 +144,12 @@ def known_rows(
 def form_to_keep(source: Path, form: FileFormat, output: Path | None) -> KeptForm:
     """Return the form of the rows that are kept: the input's on a pipe or behind the same ending, else the ending's.
 
-    Spreadsheets become CSV, and an array of JSON becomes lines of it.
+    Spreadsheets become CSV on a pipe, and an array of JSON becomes lines of it.
 
     Raises InputError for an ending that no form has.
     """
     own: KeptForm = "csv"  # of a form that is only read
-    if form.form == "txt" or form.form in TABLE_FORMS:
+    if form.form != "xlsx" and (form.form == "txt" or form.form in TABLE_FORMS):
         own = form.form
     elif form.form == "json":
         own = "jsonl"
@@ -191,7 +191,7 @@ def write_kept(
     """
     with closing(Source(path, given)) as source:
         reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
-        if form != given.form and form != "txt":
+        if form == "xlsx" or (form != given.form and form != "txt"):
             names = [] if form == "jsonl" else list(columns)
             write_table(output, form, names, _records(reader, names, dropped, merged, output))
             return

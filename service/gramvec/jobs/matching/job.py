@@ -233,7 +233,7 @@ class MatchJob(TableFiles, TableOutput):
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
         write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records,
-                    safe_cells=self.safe_cells)  # fmt: skip
+                    safe_cells=self.safe_cells, bom=self.bom)  # fmt: skip
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
@@ -383,7 +383,9 @@ class PairsJob(InputFile, TableOutput):
             rows = (
                 row | {free: value_or_none(records[row["line"]], name) for name, free in names.items()} for row in rows
             )
-        write_table(output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells)
+        write_table(
+            output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells, bom=self.bom
+        )
 
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:

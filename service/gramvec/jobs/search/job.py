@@ -29,7 +29,7 @@ from gramvec.jobs.search.index import MAX_HITS, Index, find_model
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.inputs import FORMS, read_lines
-from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
+from gramvec.jobs.tables.outputs import TABLE_FORMS, check_mark, form_to_write, free_names, write_table
 from gramvec.jobs.tables.staging import check_outputs
 from gramvec.runtime.base import Device
 
@@ -191,9 +191,10 @@ class SearchJob(FileJob):
         only: compare only "letters", or only "meaning".
         min_score: leave out hits with a lower score.
         literal: take -word and "a phrase" in a query as they are.
-        output: a .csv, .tsv, .jsonl or .parquet file of the hits; - is standard output; None writes none.
+        output: a .csv, .tsv, .jsonl, .parquet or .xlsx file of the hits; - is standard output; None writes none.
         overwrite: replace an output that gramvec did not write.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
+        bom: begin CSV and TSV with a byte order mark, by which Excel knows UTF-8.
         model: name of a model, or a folder; None for the index's.
         device: that computes the vectors.
         truncate: cut queries that are too long.
@@ -212,6 +213,7 @@ class SearchJob(FileJob):
     output: Path | None = None
     overwrite: bool = False
     safe_cells: bool = False
+    bom: bool = False
     model: str | None = None
     device: Device = "auto"
     truncate: bool = False
@@ -227,7 +229,7 @@ class SearchJob(FileJob):
             raise InputError(
                 f"{self.file}: is a table, and --file has a query a line; save its column of queries as .txt"
             )
-        form_to_write(self.output, TABLE_FORMS, option="")
+        check_mark(form_to_write(self.output, TABLE_FORMS, option=""), bom=self.bom)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> int:
@@ -252,7 +254,8 @@ class SearchJob(FileJob):
         if self.output is None:
             return sum(1 for _ in answers)
         form = form_to_write(self.output, TABLE_FORMS, option="")
-        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records(), safe_cells=self.safe_cells)
+        columns = [*HIT_COLUMNS, *names.values()]
+        write_table(self.output, form, columns, records(), safe_cells=self.safe_cells, bom=self.bom)
         return answered
 
     def open_answers(self, watch: JobWatch = NO_WATCH) -> tuple[list[str], Iterator[AnsweredQuery]]:
