@@ -31,7 +31,10 @@ pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
 
 # What PyPI takes of one file unless asked.
 MAX_BYTES = 100 * 2**20
-NAMES = ("service", "training", "hatch_build.py", "pyproject.toml", "Makefile", "README.md", "CHANGELOG.md", "LICENSE")
+NAMES = (
+    "service", "training", "hatch_build.py", "pyproject.toml", "Makefile", "make", "README.md",
+    "CHANGELOG.md", "LICENSE",
+)  # fmt: skip
 CONSTRAINTS = str(ROOT / "requirements" / "constraints.txt")
 OTHERS = ("3.12", "3.13")
 
@@ -160,6 +163,7 @@ def test_both_have_the_same_bytes_when_built_from_the_sdist_elsewhere_later(
     subprocess.run(["tar", "-xf", sdist, "-C", home / "two"], check=True)  # extractall's filter came with 3.11.4
     (elsewhere,) = (home / "two").iterdir()
     shutil.copy(ROOT / "Makefile", elsewhere)
+    shutil.copytree(ROOT / "make", elsewhere / "make")
     for path in elsewhere.rglob("*.py"):
         path.chmod(0o600)
         os.utime(path, (1_700_000_000, 1_700_000_000))

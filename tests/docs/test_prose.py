@@ -15,8 +15,8 @@ import pytest
 
 from conftest import ROOT
 
-FOLDERS = ("benchmarks", "deploy", "docker", "docs", "examples", "service", "tests", "training")
-SCRIPTS = (".toml", ".yaml", ".yml", ".sh", "Makefile")
+FOLDERS = ("benchmarks", "deploy", "docker", "docs", "examples", "make", "service", "tests", "training")
+SCRIPTS = (".toml", ".yaml", ".yml", ".sh", "Makefile", ".mk")
 ENDINGS = r"(?:py|pyi|h|c|md|toml|json|sh|ya?ml|html|js|css|txt)"
 # A path of folders, or the name of a source file.
 FILE = re.compile(rf"(?<![\w./<{{*-])(?:(?:[\w-]+/)+[\w.-]+\.{ENDINGS}|[a-z]\w+\.(?:py|pyi|h|c))\b(?![\w/{{*])")

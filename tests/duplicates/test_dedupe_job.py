@@ -33,8 +33,8 @@ def people(tmp_path: Path) -> Path:
 
 def test_a_record_lists_duplicates_and_writes_what_stays(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
     job = DedupeJob(
-        source=people, on=["name", "street"], output=people.with_name("pairs.csv"), columns="all", stays="complete",
-        keep=people.with_name("kept.csv"), report=people.with_name("report.html"),
+        source=people, on=["name", "street"], output=people.with_name("pairs.csv"), columns="all", keep="complete",
+        unique=people.with_name("kept.csv"), report=people.with_name("report.html"),
     )  # fmt: skip
     result = job.run()
     assert [result.ids[row] for row in result.dropped] == ["7"]
@@ -67,7 +67,7 @@ def test_rows_that_an_index_has_already(people: Path) -> None:
     ("options", "field"),
     [
         ({"model": "x"}, "model"),
-        ({"stays": "longest"}, "stays"),
+        ({"keep": "longest"}, "keep"),
         ({"by": "meaning", "threshold": 0.9, "report": "a.html"}, "report"),
         ({"by": "meaning", "threshold": 0.9, "against": "a.index"}, "against"),
         ({"groups": True, "against": "a.index"}, "groups"),

@@ -42,7 +42,7 @@ def test_rows_without_duplicates_have_an_empty_map() -> None:
 def test_the_map_is_written(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text(PEOPLE)
-    result = DedupeJob(source=path, on=["name"], map=tmp_path / "map.csv", stays="longest", threshold=0.3).run()
+    result = DedupeJob(source=path, on=["name"], map=tmp_path / "map.csv", keep="longest", threshold=0.3).run()
     assert result.duplicates is not None
     found = result.duplicates.map
     with (tmp_path / "map.csv").open(newline="") as file:
@@ -62,11 +62,11 @@ def test_the_map_is_written(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    with refused(OptionError, "--map", "--against", field="map"):
+    with refused(OptionError, "map", "against", field="map"):
         DedupeJob(source="a.txt", map="a.csv", against=tmp_path)
     with refused(InputError, "a.txt", ".csv"):
         DedupeJob(source="a.csv", map="a.txt")
     source = tmp_path / "a.csv"
     source.write_text("text\na\n")
     with refused(InputError, "two outputs"):
-        DedupeJob(source=source, map=tmp_path / "m.csv", keep=tmp_path / "m.csv").run()
+        DedupeJob(source=source, map=tmp_path / "m.csv", unique=tmp_path / "m.csv").run()

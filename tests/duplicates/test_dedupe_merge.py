@@ -162,7 +162,7 @@ def test_texts_are_merged() -> None:
 
 def run(source: Path, output: str, **options: Any) -> Path:
     made = source.with_name(output)
-    DedupeJob(source=source, keep=made, merge="filled", on=["name", "street"], **options).run()
+    DedupeJob(source=source, unique=made, merge="filled", on=["name", "street"], **options).run()
     return made
 
 
@@ -196,16 +196,16 @@ def test_every_form_is_merged(tmp_path: Path) -> None:
     assert other == MERGED
     lines = tmp_path / "a.txt"
     lines.write_bytes(b"\xef\xbb\xbfOaks Nursery\npears\noaks  nursery!\n")
-    DedupeJob(source=lines, keep=tmp_path / "b.txt", merge="longest").run()
+    DedupeJob(source=lines, unique=tmp_path / "b.txt", merge="longest").run()
     assert (tmp_path / "b.txt").read_bytes() == b"\xef\xbb\xbfoaks  nursery!\npears\n"
 
 
 def test_what_cannot_be_is_refused_before_the_work(tmp_path: Path) -> None:
-    for options in ({}, {"keep": "b.csv", "against": tmp_path}):
-        with refused(OptionError, "--merge", "--keep", field="merge"):
+    for options in ({}, {"unique": "b.csv", "against": tmp_path}):
+        with refused(OptionError, "merge", "unique", field="merge"):
             DedupeJob(source="a.csv", merge="longest", **options)
     path = tmp_path / "a.csv"
     path.write_text("text,b\nx,1\n")
     with refused(InputError, "merge", "c", "text, b", field="merge"):
-        DedupeJob(source=path, keep=tmp_path / "b.csv", merge={"c": "longest"}).run()
+        DedupeJob(source=path, unique=tmp_path / "b.csv", merge={"c": "longest"}).run()
     assert not (tmp_path / "b.csv").exists()

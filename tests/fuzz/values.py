@@ -1,18 +1,22 @@
 """Columns of cells that look like numbers, dates, phones and names, cut and put together: each is read and compared.
 
 Nothing is raised, a pair has one level whichever column comes first, an equal text is equal or missing, the loops in C
-have the likeness that Python has, and arrays that do not fit together are refused.
+have the likeness, the figures and the levels that Python has, and arrays that do not fit together are refused.
 """
 
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gramvec import native
+from gramvec.jobs.pairs import figures_in_python
+from gramvec.jobs.pairs.columns import BY_LETTERS
+from gramvec.jobs.pairs.figures import OF_PAIR, column_levels, compare_columns, pair_figures, read_rows
 from gramvec.jobs.pairs.jaro import jaro_winkler, pack_texts, text_likeness
 from gramvec.jobs.pairs.levels import ALIKE, CONTRADICTS, DIFFERENT, EQUAL, MISSING, NEARLY, compare_values
 from gramvec.jobs.pairs.tokens import fold_text, spell_column
@@ -28,6 +32,8 @@ PARTS = (
     "株式会社", "メルカリ", "sp. z o.o.", "N/A", "unknown", "-", "?", "…", "é", "ﷺ", "\ud800", "\x00", "٣", "\u200f",
     "🎉",
 )  # fmt: skip
+# Pairs of rows of a round, cells of a row, and characters of a cell, which Python compares slowly.
+ROW_PAIRS, MOST_COLUMNS, MOST_CHARACTERS = 40, 4, 80
 LEVELS = {CONTRADICTS, DIFFERENT, ALIKE, NEARLY, EQUAL, MISSING}
 
 
@@ -54,6 +60,48 @@ def one_round(numbers: random.Random, bases: Path, folder: Path) -> None:
     expected = [jaro_winkler(columns[0][a], columns[1][b]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]
     np.testing.assert_array_equal(near, np.array(expected, np.float32))
     refuse(numbers, columns[0])
+    compare_rows(numbers, folder)
+
+
+def compare_rows(numbers: random.Random, folder: Path) -> None:
+    """Compare rows of several columns in C and in Python, and give the loop rows of which one array is another."""
+    width = numbers.randint(1, MOST_COLUMNS)
+    tables = [
+        [[cell(numbers) for _ in range(rows)] for _ in range(width)] for rows in numbers.choices(range(1, 8), k=2)
+    ]
+    for column, of_other in zip(*tables, strict=True):
+        of_other[0] = numbers.choice([of_other[0], column[0]])
+    tables = [[[*map(fold_text, texts)] for texts in table] for table in tables[: numbers.choice([1, 2, 2])]]
+    (folder / "rows").write_text(repr(tables))
+    rows = read_rows(tables)
+    left, right = (
+        np.array(numbers.choices(range(len(table[0])), k=ROW_PAIRS), np.int64) for table in (tables[0], tables[-1])
+    )
+    by_values = compare_columns(rows, left, right)
+    given = np.array(numbers.choices([*LEVELS, BY_LETTERS], k=ROW_PAIRS * width), np.uint8).reshape(ROW_PAIRS, width)
+    for levels in (by_values, given):
+        in_python = figures_in_python.pair_figures(rows.tokens, rows.facts, left, right, levels)
+        np.testing.assert_array_equal(pair_figures(rows, left, right, levels), in_python)
+        expected = figures_in_python.column_levels(rows.tokens, rows.facts, left, right, levels)
+        np.testing.assert_array_equal(column_levels(rows, left, right, levels), expected)
+    loops: Any = native.loops
+    if loops is None:
+        return
+    table = rows.tokens.tables[0]
+    name = numbers.choice(table._fields)
+    array = getattr(table, name).copy()
+    if len(array):
+        array[numbers.randrange(len(array))] = numbers.choice([0, 1, 2**31 - 1, len(array)])
+    changed = table._replace(**{name: array[: numbers.choice([len(array), len(array) - 1, 0])]})
+    known, facts = rows.tokens.vocabulary, rows.facts
+    sides = ((facts.cells[0], facts.cells[-1]), facts.equal, facts.levels, (facts.weights[0], facts.weights[-1]))
+    for loop, dtype, wide in ((loops.pair_figures, np.float32, len(OF_PAIR)), (loops.column_levels, np.uint8, width)):
+        out = np.empty((ROW_PAIRS, wide), dtype)[: numbers.choice([ROW_PAIRS, ROW_PAIRS, ROW_PAIRS - 1])]
+        with suppress(ValueError):
+            loop(
+                known[:5], known.heaviest, changed, rows.tokens.tables[-1], width, left, right, out,
+                (facts.kinds, *sides, facts.rows), numbers.choice([by_values, given, given[1:], given + np.uint8(6)]),
+            )  # fmt: skip
 
 
 def cell(numbers: random.Random) -> str:

@@ -28,7 +28,7 @@ from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
-from gramvec.jobs.matching.table_files import ComparedColumn
+from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
 
@@ -297,15 +297,15 @@ def test_what_is_learned_does_not_depend_on_the_order_of_answers() -> None:
 
 
 def test_rows_with_nothing_in_common_are_one_sentence() -> None:
-    with refused(InputError, "--on"):
+    with refused(InputError, "`on`"):
         job_of(["", "  "])
 
 
 def test_answers_about_rows_that_were_changed_are_refused(folder: Path) -> None:
     left, right, labels = folder / "left.csv", folder / "right.csv", folder / "labels.csv"
-    job = PairReviewJob(left=left, right=right, on="name", labels=labels, id_column="none")
+    job = PairReviewJob(left=left, right=right, on="name", labels=labels, id="none")
     tables = job.read_tables((ComparedColumn("name", "name"),), NO_WATCH)
-    rows = [f"{row + 1},{row + 1},{tables.digest_of(row, row)},{row % 2}\n" for row in range(12)]
+    rows = [f"{row + 2},{row + 2},{tables.digest_of(row, row)},{row % 2}\n" for row in range(12)]
     labels.write_text("left,right,texts_digest,match\n" + "".join(rows))
     ids = tables.left.ids, tables.right.ids
     assert len(read_labels([labels], *ids, digest_of=tables.digest_of).labels.match) == 12

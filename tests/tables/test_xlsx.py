@@ -95,12 +95,12 @@ def test_lists_of_jobs_are_spreadsheets(people: Path, tmp_path: Path) -> None:
     MatchJob(left=people, right=people, on="name", output=tmp_path / "m.xlsx", threshold=0.9).run()
     assert cells_of(tmp_path / "m.xlsx")[0] == ["left_id", "right_id", "score", "left", "right"]
     DedupeJob(source=people, on=["name"], output=tmp_path / "d.xlsx", map=tmp_path / "map.xlsx", threshold=0.9,
-              keep=tmp_path / "kept.xlsx").run()  # fmt: skip
+              unique=tmp_path / "kept.xlsx").run()  # fmt: skip
     assert cells_of(tmp_path / "map.xlsx")[0] == ["id", "kept_id", "line", "kept_line", "score"]
     kept = cells_of(tmp_path / "kept.xlsx")
     assert kept[:3] == [["id", "name"], ["1", "Jürgen Groß"], ["2", "=SUM(A1)"]]
     # What was a spreadsheet stays one.
-    DedupeJob(source=tmp_path / "kept.xlsx", on=["name"], keep=tmp_path / "again.xlsx").run()
+    DedupeJob(source=tmp_path / "kept.xlsx", on=["name"], unique=tmp_path / "again.xlsx").run()
     assert cells_of(tmp_path / "again.xlsx") == kept
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("a,b\nx,x\n")
@@ -132,5 +132,5 @@ def test_a_mark_begins_what_excel_opens(people: Path, tmp_path: Path) -> None:
     # It is read again as if it were not there.
     DedupeJob(source=tmp_path / "d.csv", on=["name"], output=tmp_path / "e.csv").run()
     for output in ("a.jsonl", "a.parquet", "a.xlsx"):
-        with refused(InputError, "--bom", output.partition(".")[2], field="bom"):
+        with refused(InputError, "bom", output.partition(".")[2], field="bom"):
             DedupeJob(source=people, output=output, bom=True)

@@ -96,18 +96,18 @@ class TableOutput(ReportedJob):
 
     Attributes:
         output: a .csv, .tsv, .jsonl, .parquet or .xlsx file; - is standard output; None writes no table.
-        form: of the output; None goes by its ending.
+        format: of the output; None goes by its ending.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         bom: begin CSV and TSV with a byte order mark, by which Excel knows UTF-8.
     """
 
     output: Path | None = None
-    form: TableForm | None = None
+    format: TableForm | None = None
     safe_cells: bool = False
     bom: bool = False
 
-    def output_form(self, unnamed: TableForm = "csv", option: str = "--format") -> TableForm:
+    def output_form(self, unnamed: TableForm = "csv") -> TableForm:
         """Return the form of the output. Raises InputError for an ending that no form has, or a form without a mark."""
-        form = form_to_write(self.output, TABLE_FORMS, self.form, unnamed, option)
+        form = form_to_write(self.output, TABLE_FORMS, self.format, unnamed)
         check_mark(form, bom=self.bom)
         return form

@@ -11,7 +11,7 @@ from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, RowNames, distinct_rows, staying_rows
-from gramvec.jobs.duplicates.likely import STAYS, Stays, likely_pairs
+from gramvec.jobs.duplicates.likely import KEEPS, Keep, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
 from gramvec.text.arrays import Int64s
 from gramvec.text.frames import names_of, refuse_file, table_of, texts_of_column
@@ -29,7 +29,7 @@ def dedupe(
     by: By = "letters",
     model: Embedder | str | None = None,
     threshold: float | None = None,
-    keep: Stays = "first",
+    keep: Keep = "first",
     threads: int = 1,
 ) -> DuplicateRows:
     """Return the duplicates among rows: pairs, groups, and the rows that stay.
@@ -59,8 +59,8 @@ def dedupe(
     """
     if by not in BYS:
         raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
-    if keep not in STAYS:
-        raise InputError(f"keep: must be one of {', '.join(map(repr, STAYS))}, got {keep!r}", field="keep")
+    if keep not in KEEPS:
+        raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
     columns, names, cells = _columns(rows, on, id, count=keep == "complete")

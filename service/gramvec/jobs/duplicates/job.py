@@ -32,7 +32,7 @@ from gramvec.jobs.duplicates.distinct import (
     distinct_rows,
     staying_rows,
 )
-from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
+from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.merge import MergeRules, check_merge, groups_of, merge_records
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
@@ -93,24 +93,24 @@ class DedupeJob(InputFile, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
-        >>> job = DedupeJob(source="people.csv", on=["name", "city"], keep="unique.csv")  # doctest: +SKIP
+        >>> job = DedupeJob(source="people.csv", on=["name", "city"], unique="unique.csv")  # doctest: +SKIP
         >>> job.run().dropped  # doctest: +SKIP
         array([2])
 
     Attributes:
         on: the compared columns; none for the column "text".
-        id_column: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
+        id: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
         by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
         threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
-        keep: write the input there without lines that repeat one that stays; - is standard output.
+        unique: write the input there without lines that repeat one that stays; - is standard output.
         map: write there which line stays for each that goes, with the score of both.
-        merge: rules by which a line of `keep` gets the values of those that it stands for: "filled", "longest",
+        merge: rules by which a line of `unique` gets the values of those that it stands for: "filled", "longest",
             "frequent" or "newest:COLUMN" for all columns, "name=longest" for one; or a mapping (None for all others).
-        stays: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
+        keep: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
@@ -119,17 +119,17 @@ class DedupeJob(InputFile, TableOutput):
     """
 
     on: tuple[str, ...] = ()
-    id_column: str | None = None
+    id: str | None = None
     by: By = "letters"
     model: str | None = None
     device: Device = "auto"
     threshold: UnitNumber | None = None
     columns: RowColumns = "compared"
     groups: bool = False
-    keep: Path | None = None
+    unique: Path | None = None
     map: Path | None = None
     merge: MergeRules = ()
-    stays: Stays = "first"
+    keep: Keep = "first"
     against: Path | None = None
     max_pairs: PositiveNumber = MAX_PAIRS
     threads: ThreadCount | None = None
@@ -138,38 +138,38 @@ class DedupeJob(InputFile, TableOutput):
     def _check(self) -> Self:
         if self.against is not None and self.groups:
             raise OptionError(
-                "--against: lists lines beside documents of the index, which are not groups; leave out --groups",
+                "against: lists lines beside documents of the index, which are not groups; leave out `groups`",
                 field="groups",
             )
         if self.by == "letters" and self.model is not None:
             raise OptionError(
-                "--model: lines are compared by letters and words; give --by meaning, or leave it out", field="model"
+                'model: lines are compared by letters and words; give `by="meaning"`, or leave it out', field="model"
             )
         if self.by == "meaning" and self.against is not None:
-            raise OptionError("--against: compares by letters and words; leave out --by meaning", field="against")
+            raise OptionError('against: compares by letters and words; leave out `by="meaning"`', field="against")
         if self.by == "meaning" and self.report is not None:
             raise OptionError(
-                "--report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
+                "report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
         if self.map is not None and self.against is not None:
             raise OptionError(
-                "--map: names lines of INPUT; with --against the list (--output) names the document of each line",
+                "map: names lines of `source`; with `against` the list (`output`) names the document of each line",
                 field="map",
             )
-        if self.merge and (self.keep is None or self.against is not None):
+        if self.merge and (self.unique is None or self.against is not None):
             raise OptionError(
-                "--merge: gives the lines of --keep the values of those that go; give --keep FILE, without --against",
+                "merge: gives the lines of `unique` the values of those that go; name that file, without `against`",
                 field="merge",
             )
-        if self.stays != "first" and (self.against is not None or not (self.keep or self.map or self.report)):
+        if self.keep != "first" and (self.against is not None or not (self.unique or self.map or self.report)):
             raise OptionError(
-                "--stays: chooses among lines of INPUT for --keep, --map or --report; leave it out", field="stays"
+                "keep: chooses among lines of `source` for `unique`, `map` or `report`; leave it out", field="keep"
             )
         self._list_form()
         self._map_form()
-        form_to_keep(self.source, self.file_format(), self.keep)
+        form_to_keep(self.source, self.file_format(), self.unique)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -181,14 +181,14 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.keep, self.map, inputs=[self.source, self.against])
+        run = self.begin_run(watch, self.output, self.unique, self.map, inputs=[self.source, self.against])
         name = "standard input" if self.source == STDIN else self.source.name
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
-                file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
+                file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN else None,
             )  # fmt: skip
             check_merge(self.merge, table.table.found, table.id_column)
@@ -205,8 +205,8 @@ class DedupeJob(InputFile, TableOutput):
                 best = _find_known(distinct, index, threshold if self.report is None else 0.0, watch)
                 result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
-            if self.keep is not None:
-                self._write_kept(self.keep, file, table, result, watch)
+            if self.unique is not None:
+                self._write_kept(self.unique, file, table, result, watch)
             run.write_report(
                 self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
             )
@@ -217,7 +217,7 @@ class DedupeJob(InputFile, TableOutput):
         self, duplicates: DuplicateRows, table: DedupeTable, rows: RowList, watch: JobWatch
     ) -> DedupeResult:
         """List the pairs or groups of the file."""
-        if self.keep is not None or self.map is not None:
+        if self.unique is not None or self.map is not None:
             _warn(table, duplicates, watch)
         if self.map is not None:
             rows.write_map(self.map, self._map_form(), duplicates.map)
@@ -238,7 +238,7 @@ class DedupeJob(InputFile, TableOutput):
 
     def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
-        return self.output_form("tsv", "--json")
+        return self.output_form("tsv")
 
     def _map_form(self) -> TableForm:
         """Return the form of the map. Raises InputError for an ending that no form has."""
@@ -260,12 +260,12 @@ class DedupeJob(InputFile, TableOutput):
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)
         cells = None
-        if self.stays == "complete":
+        if self.keep == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
         ids = table.ids if table.has_ids else None
         names = RowNames(table.on, ids, table.table.numbers, table.id_column)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells), names)
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells), names)
 
     def _merge(self, file: Path, table: DedupeTable, result: DedupeResult) -> dict[int, dict[str, Any]]:
         """Return the values that rows which stay get from others, by the row's number and the column."""
@@ -332,14 +332,14 @@ def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> Non
     if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
         watch.report(
             f"{doubtful:,} of the {len(likely.pairs.left):,} pairs, those below {likely.sure:.3f}, are not sure enough"
-            f" to leave out a {unit}: look at them in the list, or give --threshold {likely.threshold:.3f} to take them"
+            f" to leave out a {unit}: look at them in the list, or give `threshold={likely.threshold:.3f}` to take them"
             " all"
         )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
         watch.report(
             f"{sizes[root]:,} {unit}s become one, {table.name(root)}: {_quote(table.text(root))}; raise"
-            " --threshold if they are not the same"
+            " `threshold` if they are not the same"
         )
     of_row = duplicates.distinct.of_row
     unequal: Sequence[int] = np.flatnonzero(of_row != of_row[roots]).tolist()

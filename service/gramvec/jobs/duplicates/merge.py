@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator
 
 from gramvec.errors import InputError, quote
-from gramvec.jobs.matching.table_files import split_names
+from gramvec.jobs.matching.on import split_names
 from gramvec.jobs.pairs.dates import DateOrder, date_order, read_date
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.jobs.tables.columns import text_of, value_or_none

@@ -93,7 +93,7 @@ def read_rows(
         path: a file that `gramvec embed` reads.
         form: its format.
         on: the compared columns.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers; "none" for the
+        id_column: whose values name the rows; None for "id" if there is one, else the lines' numbers; "none" for the
             numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.
@@ -104,7 +104,7 @@ def read_rows(
     """
     names = list(dict.fromkeys(on))
     named = [] if id_column in (None, NO_ID) else [str(id_column)]
-    options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
+    options = dict.fromkeys(names, "on") | dict.fromkeys(named, "id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
         on_error=on_error, max_rows=MAX_ROWS, progress=progress, why_bad=why_not_compared, name=name,
