@@ -18,7 +18,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.run import MakesPage, TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
@@ -32,12 +32,16 @@ from gramvec.jobs.duplicates.distinct import (
     distinct_rows,
     staying_rows,
 )
+from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.merge import MergeRules, check_merge, groups_of, merge_records
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
-from gramvec.jobs.matching.report import pair_model_fact
+from gramvec.jobs.matching.inputs import check_ids, digest_texts
+from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
+from gramvec.jobs.matching.matcher import LearnedMatcher
+from gramvec.jobs.matching.matcher_file import load_matcher
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells, read_records
 from gramvec.jobs.tables.inputs import STDIN, spool
@@ -73,7 +77,7 @@ class DedupeResult(ResultTable):
     known: list[KnownRow]
     threshold: float
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return the columns of pairs, as `DuplicateRows.columns` does, or of the rows that an index has."""
         if self.duplicates is not None:
             return self.duplicates.columns()
@@ -89,7 +93,7 @@ class DedupeResult(ResultTable):
         return {"threshold": self.threshold} if self.duplicates is None else self.duplicates.facts()
 
 
-class DedupeJob(InputFile, TableOutput):
+class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
@@ -115,7 +119,8 @@ class DedupeJob(InputFile, TableOutput):
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
 
-    The other attributes are those of `InputFile` and `TableOutput`; the table is the list.
+    The other attributes are those of `InputFile`, `PairLabelOptions` and `TableOutput`; the table is the list. Labeled
+    pairs are as the labels have them, up to the file without repeats.
     """
 
     on: tuple[str, ...] = ()
@@ -153,6 +158,12 @@ class DedupeJob(InputFile, TableOutput):
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
+        if (self.labels or self.matcher) and (self.by == "meaning" or self.against is not None):
+            field = "labels" if self.labels else "matcher"
+            raise OptionError(
+                f"{field}: scores pairs of lines of `source` by letters and words; leave out `by` and `against`",
+                field=field,
+            )
         if self.map is not None and self.against is not None:
             raise OptionError(
                 "map: names lines of `source`; with `against` the list (`output`) names the document of each line",
@@ -181,9 +192,12 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.unique, self.map, inputs=[self.source, self.against])
+        run = self.begin_run(
+            watch, self.output, self.unique, self.map, inputs=[self.source, self.against, *self.labels, self.matcher]
+        )
+        known = load_matcher(self.matcher) if self.matcher else None
         name = "standard input" if self.source == STDIN else self.source.name
-        on = tuple(dict.fromkeys(self.on or (COLUMN,)))
+        on = tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
@@ -196,7 +210,7 @@ class DedupeJob(InputFile, TableOutput):
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
-                duplicates = self._find_duplicates(file, table, distinct, watch)
+                duplicates = self._find_duplicates(file, table, distinct, known, watch)
                 result = self._list_duplicates(duplicates, table, rows, watch)
                 page = partial(dedupe_report, duplicates, table, title=f"Duplicates in {name}", columns=on)
             else:
@@ -208,7 +222,7 @@ class DedupeJob(InputFile, TableOutput):
             if self.unique is not None:
                 self._write_kept(self.unique, file, table, result, watch)
             run.write_report(
-                self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
+                self.report, page, partial(self.model_fact, same=index is None), {self.source: len(table.ids)}
             )
         _report_uncompared(table, distinct, watch)
         return result
@@ -245,11 +259,13 @@ class DedupeJob(InputFile, TableOutput):
         return form_to_write(self.map, TABLE_FORMS, option="")
 
     def _find_duplicates(
-        self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch
+        self, file: Path, table: DedupeTable, distinct: DistinctRows, known: LearnedMatcher | None, watch: JobWatch
     ) -> DuplicateRows:
         """Return the duplicates among the rows of the file."""
         limit = self.max_pairs if self.output is not None and not self.groups else None
-        if self.by == "letters":
+        if self.labels or known:
+            likely = self._find_labeled(table, distinct, known, limit, watch)
+        elif self.by == "letters":
             threads = self.threads or count_cores()
             likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
         else:
@@ -266,6 +282,41 @@ class DedupeJob(InputFile, TableOutput):
         ids = table.ids if table.has_ids else None
         names = RowNames(table.on, ids, table.table.numbers, table.id_column)
         return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells), names)
+
+    def _find_labeled(
+        self,
+        table: DedupeTable,
+        distinct: DistinctRows,
+        known: LearnedMatcher | None,
+        limit: int | None,
+        watch: JobWatch,
+    ) -> LikelyPairs:
+        """Return the pairs by what labels teach, or by a matcher."""
+        labels = None
+        if self.labels:
+            if table.has_ids:
+                check_ids(table.table, table.ids)
+            names = [(name, name) for name in table.on]
+
+            def digest_of(left: int, right: int) -> str:
+                texts = [[column[row] for column in table.columns] for row in (left, right)]
+                return digest_texts(names, texts[0], texts[1], same=True)
+
+            of_texts = labels_of_texts(
+                self.read_labels(table.ids, table.ids, digest_of, self.on_error, watch), distinct.of_row
+            )
+            labels = of_texts.labels
+            for sentence in of_texts.sentences():
+                watch.report(sentence)
+        found = labeled_pairs(
+            distinct.columns, table.on, labels, known, self.threshold, threads=self.threads or count_cores(),
+            max_pairs=limit, progress=watch,
+        )  # fmt: skip
+        if found.why_not is not None:
+            watch.report(f"{found.why_not}; the labels hold for their pairs, and the pair model scores the others")
+        elif found.matcher is not None and labels is not None:
+            report_learned(found.matcher, watch, same=True)
+        return found.likely
 
     def _merge(self, file: Path, table: DedupeTable, result: DedupeResult) -> dict[int, dict[str, Any]]:
         """Return the values that rows which stay get from others, by the row's number and the column."""
