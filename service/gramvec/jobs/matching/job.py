@@ -22,7 +22,7 @@ from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
-from gramvec.jobs.matching.inputs import read_labels
+from gramvec.jobs.matching.inputs import DIGEST, read_labels
 from gramvec.jobs.matching.match_rows import (
     EXPLAINED,
     NAMES,
@@ -232,6 +232,7 @@ class MatchJob(TableFiles, TableOutput):
         labels, skipped = read_labels(
             self.labels, tables.left.ids, tables.right.ids, delimiter=self.labels_delimiter,
             encoding=self.labels_encoding, on_error=self.on_error, digest_of=tables.digest_of,
+            numbered=tables.numbered,
         )  # fmt: skip
         if skipped:
             watch.report(f"skipped {skipped:,} labels that are bad or contradict another")
@@ -388,7 +389,11 @@ class PairsJob(InputFile, TableOutput):
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:
     records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
-    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, (record | {"match": ""} for record in records))
+    rows = (
+        record | {"match": "", DIGEST: tables.digest_of(left, right)}
+        for record, left, right in zip(records, pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    )
+    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, rows)
     watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to --labels")
 
 
