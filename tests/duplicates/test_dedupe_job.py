@@ -58,9 +58,41 @@ def test_rows_that_an_index_has_already(people: Path) -> None:
     index = gramvec.Index.build(
         people.with_name("known.index"), ["Oaks Nursery"], model=gramvec.load(MODEL, device="cpu")
     )
-    result = DedupeJob(source=people, on=["name"], against=index.path, threshold=0.9).run()
+    result = DedupeJob(source=people, on=["name=text"], against=index.path, threshold=0.9).run()
     assert [(result.ids[row.row], row.text) for row in result.known] == [("7", "Oaks Nursery"), ("9", "Oaks Nursery")]
     assert result.duplicates is None and result.dropped.tolist() == [0, 2]
+
+
+def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path: Path) -> None:
+    known = [
+        {"id": "1", "name": "Acme Corporation", "city": "Berlin"},
+        {"id": "3", "name": "Beta Foods Ltd", "city": "Oslo"},
+        {"id": "4", "name": "Gamma Hotels", "city": "Rome"},
+    ]
+    index = gramvec.Index.build(
+        tmp_path / "known.index", known, column="name", id_column="id", model=gramvec.load(MODEL, device="cpu")
+    ).path
+    new = tmp_path / "new.csv"
+    new.write_text("id,name,town\n5,Acme Corporation Inc,Berlin\n8,Beta Foods Ltd,Oslo\n9,,Rome\n")
+
+    def find(*on: str, source: Path = new) -> dict[str, tuple[str, str]]:
+        result = DedupeJob(source=source, on=on, against=index).run()
+        return {result.ids[row.row]: (row.id, row.text) for row in result.known}
+
+    one = {"5": ("1", "Acme Corporation"), "8": ("3", "Beta Foods Ltd")}
+    assert find() == find("name") == one
+    assert find("name", "town=city") == {"5": ("1", "Acme Corporation | Berlin"), "8": ("3", "Beta Foods Ltd | Oslo")}
+    lines = tmp_path / "lines.txt"
+    lines.write_text("Beta Foods Ltd\n")
+    assert find(source=lines) == find("text=name", source=lines) == {"1": ("3", "Beta Foods Ltd")}
+    for on, said in (
+        (("name", "town"), ("known.index", "no column town", "id, name, city", "town=OTHER")),
+        (("town=city",), ("known.index", "name", "NAME=name")),
+        (("name", "town=name"), ("name twice",)),
+        (("text",), ("no column text", "text=OTHER")),
+    ):
+        with refused(InputError, *said, field="on"):
+            find(*on)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,9 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 
 @click.command("dedupe", short_help="Find near-duplicates in a file.")
 @source_argument
-@click.option("--on", multiple=True, metavar="COLUMN", help=f"Compare this column; repeatable.  [default: {COLUMN}]")
+@click.option("--on", multiple=True, metavar="COLUMN",
+              help="Compare this column; repeatable. With --against NAME=OTHER where documents have it as OTHER.  "
+              f"[default: {COLUMN}, or the index's column]")  # fmt: skip
 @click.option("--id", "id_column", metavar="COLUMN",
               help='Column of the ids; none: the lines\' numbers. ["id" if there is one, else the number]')  # fmt: skip
 @click.option("--by", type=click.Choice(BYS), default="letters", show_default=True,

@@ -26,7 +26,15 @@ from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateR
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
-from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
+from gramvec.jobs.duplicates.rows import (
+    DedupeTable,
+    KnownRow,
+    form_to_keep,
+    known_columns,
+    known_rows,
+    read_rows,
+    write_kept,
+)
 from gramvec.jobs.matching.report import pair_model_fact
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells
@@ -70,7 +78,8 @@ class DedupeJob(InputFile, TableOutput):
         array([2])
 
     Attributes:
-        on: the compared columns; none for the column "text".
+        on: the compared columns; none for the column "text". Beside an index NAME=OTHER is a column that its documents
+            have as OTHER, and none is the index's own column.
         id_column: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
         by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
@@ -142,6 +151,9 @@ class DedupeJob(InputFile, TableOutput):
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
+            if index is not None:
+                known = known_columns(self.on, index, is_text=self.file_format().form == "txt")
+                on = tuple(known)
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
@@ -157,7 +169,9 @@ class DedupeJob(InputFile, TableOutput):
             else:
                 # A report also shows what is below the threshold.
                 threshold = KNOWN_THRESHOLD if self.threshold is None else self.threshold
-                best = _find_known(distinct, index, threshold if self.report is None else 0.0, watch)
+                lowest = threshold if self.report is None else 0.0
+                best = known_rows(distinct, [*known.values()], index, lowest, progress=watch)
+                watch.close()
                 result = self._list_known([row for row in best if row.score >= threshold], table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.keep is not None:
@@ -225,12 +239,6 @@ class DedupeJob(InputFile, TableOutput):
         watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept")
         for row in result.known[:SAMPLE]:
             watch.report(f"left out, {table.name(row.row)}: {_quote(table.text(row.row))}; known as {_quote(row.text)}")
-
-
-def _find_known(distinct: DistinctRows, index: Index, threshold: float, watch: JobWatch) -> list[KnownRow]:
-    known = known_rows(distinct, index, threshold, progress=watch)
-    watch.close()
-    return known
 
 
 def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:
