@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,24 @@ def test_which_row_stays() -> None:
     rows = ["acme limited", "Acme Limited!!", "acme limited.", "acme limited."]
     kept = {keep: gramvec.dedupe(rows, keep=keep).kept.tolist() for keep in ("first", "longest", "frequent")}  # type: ignore[arg-type]
     assert kept == {"first": [0], "longest": [1], "frequent": [2]}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_groups_keep_their_ids(named: bool, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"on": "name", "groups_file": tmp_path / "groups"} | ({"id": "id"} if named else {})
+    rows = [{"id": 7, "name": "Acme Inc"}, {"id": 8, "name": "bananas"}, {"id": 9, "name": None}]
+    first = gramvec.dedupe(rows, **options)
+    assert first.group_ids is not None and first.group_ids.tolist() == [1, 2, 0] and first.group_ids.dtype == np.int64
+    more = gramvec.dedupe([{"id": 10, "name": "Acme Incorporated"}, *rows[::-1]], **options)
+    assert more.group_ids is not None and more.group_ids.tolist() == [1, 0, 2, 1] and more.groups == [[0, 3]]
+    assert more.numbered_groups() == [(1, [0, 3]), (2, [2])]
+    changed = gramvec.dedupe([rows[0], {"id": 8, "name": "bananas, yellow, ripe"}], **options)
+    assert changed.group_ids is not None and changed.group_ids.tolist() == [1, 2 if named else 3]
+    with refused(InputError, "groups", "columns name"):
+        gramvec.dedupe(["a"], groups_file=options["groups_file"])
+    if named:
+        with refused(InputError, "row 0 and row 1", "id 7", index=1):
+            gramvec.dedupe([rows[0], rows[0]], **options)
 
 
 def test_meanings() -> None:

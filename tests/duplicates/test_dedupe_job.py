@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,32 @@ def test_rows_that_an_index_has_already(people: Path) -> None:
     assert result.duplicates is None and result.dropped.tolist() == [0, 2]
 
 
+def test_groups_keep_their_ids_in_a_file(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kept, output = people.with_name("groups.jsonl"), people.with_name("groups.csv")
+    options = {"on": ["name", "street"], "groups": True, "groups_file": kept, "output": output, "columns": "none"}
+    first = DedupeJob(source=people, **options).run()
+    assert first.duplicates is not None and first.duplicates.group_ids is not None
+    assert first.duplicates.group_ids.tolist() == [1, 2, 1, 0] and first.duplicates.groups == [[0, 2]]
+    assert output.read_text() == "group,id,line\n1,7,2\n1,9,4\n2,8,3\n"
+    head, *rows = PEOPLE.splitlines(keepends=True)
+    people.write_text(head + "11,cherries,,\n" + "".join(rows[::-1]) + "12,Oak Nursery,7 Mill Lane,\n")
+    again = DedupeJob(
+        source=people, **options | {"output": people.with_name("groups.jsonl.list"), "form": "jsonl"}
+    ).run()
+    assert again.duplicates is not None and again.duplicates.group_ids is not None
+    assert again.duplicates.group_ids.tolist() == [3, 0, 1, 2, 1, 1]
+    listed = [json.loads(line) for line in people.with_name("groups.jsonl.list").read_text().splitlines()]
+    assert [(row["group"], row["ids"]) for row in listed] == [(3, ["11"]), (1, ["9", "7", "12"]), (2, ["8"])]
+    for change, said in (({"on": ["name"]}, "columns name, street"), ({"id_column": "none"}, "ids of id")):
+        with refused(InputError, "groups.jsonl", said):
+            DedupeJob(source=people, **options | change).run()
+    people.write_text(head + rows[0] + rows[0])
+    with refused(InputError, "line 2 and line 3", "id 7"):
+        DedupeJob(source=people, **options).run()
+    with refused(InputError, "people.csv", "read"):
+        DedupeJob(source=people, **options | {"groups_file": people}).run()
+
+
 def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path: Path) -> None:
     known = [
         {"id": "1", "name": "Acme Corporation", "city": "Berlin"},
@@ -103,6 +130,9 @@ def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path:
         ({"by": "meaning", "threshold": 0.9, "report": "a.html"}, "report"),
         ({"by": "meaning", "threshold": 0.9, "against": "a.index"}, "against"),
         ({"groups": True, "against": "a.index"}, "groups"),
+        ({"groups_file": "a", "against": "a.index"}, "groups_file"),
+        ({"groups_file": "a.csv", "output": "a.csv"}, "groups_file"),
+        ({"groups_file": "-"}, "groups_file"),
     ],
 )
 def test_options_that_exclude_each_other_are_named(options: dict[str, object], field: str) -> None:

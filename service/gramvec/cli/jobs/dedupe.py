@@ -81,6 +81,8 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--json", "form", flag_value="jsonl", default=None, help="JSON, an object a line, instead of tabs.")
 @columns_option("none", "compared", "all", help="Which columns of INPUT the list has beside ids, lines and scores.")
 @click.option("--groups", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
+@click.option("--groups-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Keep the ids of groups in FILE, which the next run with new lines continues.")  # fmt: skip
 @click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
               help="Write INPUT there without lines that repeat one that stays; no list but to --output.")  # fmt: skip
 @click.option("--stays", type=click.Choice(STAYS), default="first", show_default=True,

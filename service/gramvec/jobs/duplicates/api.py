@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,7 +12,9 @@ import numpy as np
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.group_file import GroupFile
 from gramvec.jobs.duplicates.likely import STAYS, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
 from gramvec.text.arrays import Int64s
@@ -30,6 +34,7 @@ def dedupe(
     model: Embedder | str | None = None,
     threshold: float | None = None,
     keep: Stays = "first",
+    groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
 ) -> DuplicateRows:
     """Return the duplicates among rows: pairs, groups, and the rows that stay.
@@ -46,6 +51,8 @@ def dedupe(
             by meaning it must be given.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.
+        groups_file: a file that keeps the ids of groups, which `group_ids` has: the first call makes it, and the next
+            one, with new or changed rows, continues it. Rows are known again by `id`, or without one by their texts.
         threads: threads of the comparison by letters.
 
     Returns:
@@ -62,7 +69,9 @@ def dedupe(
         raise InputError(f"keep: must be one of {', '.join(map(repr, STAYS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
-    columns, ids, cells = _columns(rows, on, id, count=keep == "complete")
+    named, ids, cells = _columns(rows, on, id, count=keep == "complete")
+    columns = [*named.values()]
+    file = None if groups_file is None else GroupFile(Path(groups_file), [*named], id)
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)
@@ -72,7 +81,8 @@ def dedupe(
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids)
+    group_ids = None if file is None else file.update(distinct, likely.pairs, ids).ids
+    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids, group_ids)
 
 
 def why_not_compared(text: str) -> str | None:
@@ -86,7 +96,7 @@ def why_not_compared(text: str) -> str | None:
 
 def _columns(
     rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
-) -> tuple[list[list[str]], list[Any] | None, Int64s | None]:
+) -> tuple[dict[str, list[str]], list[Any] | None, Int64s | None]:
     """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
     if on is not None:
         refuse_file(rows, "gramvec.jobs.DedupeJob")
@@ -94,7 +104,7 @@ def _columns(
     if isinstance(table, list):
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
-        return [table], None, np.ones(len(table), np.int64) if count else None
+        return {COLUMN: table}, None, np.ones(len(table), np.int64) if count else None
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
     every = [str(name) for name in names_of(table)]
@@ -106,7 +116,7 @@ def _columns(
     read = {name: texts_of_column(table, name) for name in dict.fromkeys([*wanted, *(every if count else [])])}
     if len({len(column) for column in read.values()}) > 1:
         raise InputError("the columns of the table have different lengths", field="rows")
-    columns = [read[name] for name in dict.fromkeys(wanted)]
+    columns = {name: read[name] for name in dict.fromkeys(wanted)}
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
     return columns, ids, cells

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
+from gramvec.jobs.duplicates.distinct import DuplicateRows
 from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
 from gramvec.jobs.tables.columns import read_records, value_or_none
@@ -59,16 +60,17 @@ class RowList:
 
         write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)
 
-    def write_groups(self, output: Path | None, form: TableForm, groups: Sequence[Sequence[int]]) -> None:
+    def write_groups(self, output: Path | None, form: TableForm, found: DuplicateRows) -> None:
         """Write a row of a group a line, or as JSON a group a line."""
-        self._read({row for group in groups for row in group})
+        groups = found.numbered_groups()
+        self._read({row for _, group in groups for row in group})
         fixed = ["group", *(["id"] if self._table.has_ids else []), "line"]
         names = [*fixed, *free_names(self._names, "row_", fixed).values()]
 
         def records() -> Iterator[dict[str, Any]]:
-            for number, group in enumerate(groups, start=1):
+            for number, group in groups:
                 if form == "jsonl":
-                    yield self._lists(group)
+                    yield self._lists(group, **({} if found.group_ids is None else {"group": number}))
                     continue
                 for row in group:
                     ids = [self._table.ids[row]] if self._table.has_ids else []

@@ -64,12 +64,15 @@ class DuplicateRows:
         likely: the pairs of those, with the threshold and the share of them that is expected to be right.
         stays: int64[n], the row that stays for each row: itself, or one that is equal to it or makes a pair with it.
         ids: the value of each row in the column of ids; None without one.
+        group_ids: int64[n], the id of each row's group in a file of groups, 0 for a row without a text; None without a
+            file.
     """
 
     distinct: DistinctRows
     likely: LikelyPairs
     stays: Int64s
     ids: list[Any] | None = None
+    group_ids: Int64s | None = None
 
     def __repr__(self) -> str:
         rows, kept = len(self.stays), len(self.kept)
@@ -132,16 +135,35 @@ class DuplicateRows:
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """Groups of several rows that a chain of pairs joins, in the order of their first rows."""
+        """Groups of several rows that a chain of pairs joins, or a file of groups, in the order of their first rows."""
+        return [rows for rows in self._all_groups() if len(rows) > 1]
+
+    def numbered_groups(self) -> list[tuple[int, list[int]]]:
+        """Return the groups with their numbers: those of several rows from 1, or all of a file of groups by their ids.
+
+        A row without a text is in no group of a file.
+        """
+        ids = self.group_ids
+        if ids is None:
+            return [*enumerate(self.groups, start=1)]
+        return [(int(ids[rows[0]]), rows) for rows in self._all_groups() if ids[rows[0]]]
+
+    def _all_groups(self) -> list[list[int]]:
+        """Return all groups, those of one row, too, in the order of their first rows."""
         of_row = self.distinct.of_row
         different = len(self.distinct.columns[0])
         # A row without a text is a group of its own.
-        of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
-        roots = np.where(of_row < 0, different + np.arange(len(of_row)), np.append(of_text, -1)[of_row])
+        if self.group_ids is None:
+            of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
+            roots = np.append(of_text, -1)[of_row]
+        else:
+            _, first, place = np.unique(self.group_ids, return_index=True, return_inverse=True)
+            roots = first[place]
+        roots = np.where(of_row < 0, len(of_row) + different + np.arange(len(of_row)), roots)
         order = np.argsort(roots, kind="stable")
         edges = np.flatnonzero(np.diff(roots[order], prepend=-1, append=-1))
         rows = order.tolist()
-        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True) if b - a > 1]
+        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
 def staying_rows(distinct: DistinctRows, pairs: NearPairs, stays: Stays, cells: Int64s | None = None) -> Int64s:

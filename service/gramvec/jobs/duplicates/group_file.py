@@ -130,7 +130,8 @@ class GroupState:
         self.merged = {old: merged.get(into, into) for old, into in self.merged.items()} | merged
         if merged:
             self.rows = {key: row._replace(group=merged.get(row.group, row.group)) for key, row in self.rows.items()}
-        first, split, ids = self.next, {}, np.zeros(len(keys), np.int64)
+        first, ids = self.next, np.zeros(len(keys), np.int64)
+        split: dict[int, int] = {}
         for row, (key, former) in enumerate(zip(keys, known, strict=True)):
             if key is None:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -23,6 +24,7 @@ from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.group_file import GroupFile
 from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
@@ -40,6 +42,7 @@ from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells
 from gramvec.jobs.tables.inputs import STDIN, spool
 from gramvec.jobs.tables.outputs import TableForm
+from gramvec.jobs.tables.staging import check_no_input
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Int64s
 from gramvec.threads import count_cores
@@ -87,6 +90,7 @@ class DedupeJob(InputFile, TableOutput):
         threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
+        groups_file: keep the ids of groups in this file, which the next run continues.
         keep: write the input there without lines that repeat one that stays; - is standard output.
         stays: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
@@ -104,6 +108,7 @@ class DedupeJob(InputFile, TableOutput):
     threshold: UnitNumber | None = None
     columns: RowColumns = "compared"
     groups: bool = False
+    groups_file: Path | None = None
     keep: Path | None = None
     stays: Stays = "first"
     against: Path | None = None
@@ -117,6 +122,13 @@ class DedupeJob(InputFile, TableOutput):
                 "--against: lists lines beside documents of the index, which are not groups; leave out --groups",
                 field="groups",
             )
+        if self.groups_file is not None and self.against is not None:
+            raise OptionError(
+                "--groups-file: keeps groups of lines of INPUT, and --against compares with documents; leave out one",
+                field="groups_file",
+            )
+        if self.groups_file in [path for path in (self.output, self.keep, self.report, STDIN) if path is not None]:
+            raise OptionError("--groups-file: give it a file of its own", field="groups_file")
         if self.by == "letters" and self.model is not None:
             raise OptionError(
                 "--model: lines are compared by letters and words; give --by meaning, or leave it out", field="model"
@@ -146,7 +158,9 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.keep, inputs=[self.source, self.against])
+        run = self.begin_run(watch, self.output, self.keep, inputs=[self.source, self.against, self.groups_file])
+        if self.groups_file is not None:
+            check_no_input(self.groups_file, [self.source])
         name = "standard input" if self.source == STDIN else self.source.name
         on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
@@ -159,11 +173,15 @@ class DedupeJob(InputFile, TableOutput):
                 file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN else None,
             )  # fmt: skip
+            kept = None if self.groups_file is None else GroupFile(self.groups_file, on, table.id_column)
             distinct = distinct_rows(table.columns)
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells)
             page: MakesPage
             if index is None:
                 duplicates = self._find_duplicates(file, table, distinct, watch)
+                if kept is not None:
+                    # Before any list is written: an id in it must never be given to another group.
+                    duplicates = _keep_groups(kept, duplicates, table, watch)
                 result = self._list_duplicates(duplicates, table, rows, watch)
                 page = partial(dedupe_report, duplicates, table, title=f"Duplicates in {name}", columns=on)
             else:
@@ -189,7 +207,7 @@ class DedupeJob(InputFile, TableOutput):
         if self.keep is not None:
             _warn(table, duplicates, watch)
         if self.output is not None and self.groups:
-            rows.write_groups(self.output, self._list_form(), duplicates.groups)
+            rows.write_groups(self.output, self._list_form(), duplicates)
         elif self.output is not None:
             rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
         return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [])
@@ -239,6 +257,14 @@ class DedupeJob(InputFile, TableOutput):
         watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept")
         for row in result.known[:SAMPLE]:
             watch.report(f"left out, {table.name(row.row)}: {_quote(table.text(row.row))}; known as {_quote(row.text)}")
+
+
+def _keep_groups(file: GroupFile, found: DuplicateRows, table: DedupeTable, watch: JobWatch) -> DuplicateRows:
+    """Return duplicates with the ids of their groups, after the file of groups is written."""
+    ids = table.ids if table.has_ids else None
+    changes = file.update(found.distinct, found.likely.pairs, ids, name_row=table.name)
+    watch.report(f"{file.path}: {changes}")
+    return replace(found, group_ids=changes.ids)
 
 
 def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:
