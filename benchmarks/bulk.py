@@ -114,7 +114,7 @@ def _dedupe(setting: Setting, folder: Path) -> list[Row]:
         lines = numbered(setting, times)
         source = folder / "dedupe.txt"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        cost = command_cost("dedupe", str(source), "--keep", str(folder / "kept.txt"))
+        cost = command_cost("dedupe", str(source), "--unique", str(folder / "kept.txt"))
         rows.append(
             {"name": f"{len(lines):,} lines"} | {name: round(value, 2) for name, value in cost._asdict().items()}
         )

@@ -105,7 +105,9 @@ def matched(names: list[tuple[str, str]], folder: Path) -> int:
 def deduped(names: list[tuple[str, str]], folder: Path) -> int:
     """Return of how many names `gramvec dedupe` lists both ways as a pair."""
     (folder / "both.txt").write_text("".join(f"{name[side]}\n" for side in (0, 1) for name in names))
-    pairs = [orjson.loads(line)["lines"] for line in command("dedupe", folder / "both.txt", "--json").splitlines()]
+    pairs = [
+        orjson.loads(line)["lines"] for line in command("dedupe", folder / "both.txt", "--format", "jsonl").splitlines()
+    ]
     return sum(other - one == len(names) for one, other in pairs)
 
 
@@ -114,7 +116,7 @@ def searched(names: list[tuple[str, str]], folder: Path) -> int:
     for side, name in enumerate(("names.txt", "queries.txt")):
         (folder / name).write_text("".join(f"{both[side]}\n" for both in names))
     command("index", "build", folder / "names.txt", "-o", folder / "names.index")
-    given = "--only", "letters", "--file", folder / "queries.txt", "-k", "1", "--format", "json"
+    given = "--only", "letters", "--file", folder / "queries.txt", "-k", "1", "--format", "jsonl"
     found = {
         (hit := orjson.loads(line))["query"]: hit["record"]["text"]
         for line in command("search", folder / "names.index", *given).splitlines()

@@ -62,7 +62,7 @@ def draw_reports(browser: Chrome, folder: Path, data: Path, images: Path) -> Non
         shutil.copy(data / "joins" / JOIN / f"{side}.csv", folder / f"{side}.csv")
     run(folder, "match", "left.csv", "right.csv", "--on", "title", "-o", "matches.csv", "--report", "matches.html")
     draw(browser, (folder / "matches.html").as_uri(), REPORT_HEIGHT, images / "matches")
-    run(folder, "dedupe", TABLE, *SITE_COLUMNS, "--keep", "sites.csv", "--report", "duplicates.html")
+    run(folder, "dedupe", TABLE, *SITE_COLUMNS, "--unique", "sites.csv", "--report", "duplicates.html")
     draw(browser, (folder / "duplicates.html").as_uri(), REPORT_HEIGHT, images / "duplicates")
 
 

@@ -47,11 +47,11 @@ def test_commands_and_routes_take_an_imported_model(tmp_path: Path) -> None:
     assert "cat (word)" in done("explain", "the cat sat", "cats on", "-m", model)
     done("save", model, tmp_path / "saved")
     done("index", "build", texts, "-o", index, "-m", model)
-    found = done("search", index, "cat mat", "-m", model, "--format", "json").splitlines()
+    found = done("search", index, "cat mat", "-m", model, "--format", "jsonl").splitlines()
     assert json.loads(found[0])["record"]["text"] == TEXTS[0]
     # A misspelt word has no token of its own, and letters find it.
     assert json.loads(
-        done("search", index, "catt", "-m", model, "--only", "letters", "--format", "json").splitlines()[0]
+        done("search", index, "catt", "-m", model, "--only", "letters", "--format", "jsonl").splitlines()[0]
     )
     done("classify", "fit", tmp_path / "labeled.tsv", "-o", head, "-m", model)
     assert len(done("classify", "predict", head, texts, "-m", model).splitlines()) == 1 + len(TEXTS)

@@ -63,9 +63,9 @@ def test_a_row_without_a_label_or_a_text_is_named(tmp_path: Path, name: str, con
 
 
 def test_one_label_is_asked_for_where_there_are_lists(tmp_path: Path) -> None:
-    with refused(InputError, "--one-label"):
+    with refused(InputError, "several=False"):
         read(tmp_path / "a.jsonl", '{"text":"x","label":["a","b"]}\n{"text":"y","label":"a"}\n', several=False)
-    with refused(InputError, "line 1", "--one-label"):
+    with refused(InputError, "line 1", "several=False"):
         read(tmp_path / "a.txt", "__label__a __label__b x\n", several=False)
 
 

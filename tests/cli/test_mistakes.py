@@ -91,7 +91,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "mine").mkdir()
     (made / "mine" / "notes.txt").touch()
     records = [{"id": "1", "title": "red car", "price": "3"}, {"id": "2", "title": "green tea", "price": "5"}]
-    Index.build(made / "things.index", records, column="title", id_column="id", filters=["price:number"])
+    Index.build(made / "things.index", records, column="title", id="id", filter=["price:number"])
     return made
 
 

@@ -38,7 +38,7 @@ LABELS = ("card", "exchange", "other")
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> gramvec.Index:
     path = tmp_path_factory.mktemp("index") / "things.index"
-    return gramvec.Index.build(path, RECORDS, model=small, filters=["team"])
+    return gramvec.Index.build(path, RECORDS, model=small, filter=["team"])
 
 
 @pytest.fixture(scope="module")

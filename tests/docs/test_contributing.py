@@ -158,7 +158,7 @@ def test_a_file_format(tmp_path: Path) -> None:
     texts = [json.loads(line)["text"] for line in printed.splitlines()]
     assert texts == ["cheap flights", None, "cars"]
     (tmp_path / "twice.md").write_text("- cheap flights\n- cheap  flights\n- cars\n")
-    kept = copy.command("gramvec.cli", "dedupe", tmp_path / "twice.md", "--on", "text", "--keep", "-")
+    kept = copy.command("gramvec.cli", "dedupe", tmp_path / "twice.md", "--on", "text", "--unique", "-")
     assert kept == "text\ncheap flights\ncars\n"
 
 

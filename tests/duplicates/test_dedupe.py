@@ -17,7 +17,7 @@ from bulk_support import MODEL, as_csv, gramvec_command
 from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
-from gramvec.jobs.duplicates.likely import STAYS, LikelyPairs, Stays, likely_pairs
+from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs, groups
 from gramvec.jobs.duplicates.rows import read_rows
 from gramvec.jobs.matching import candidates
@@ -43,7 +43,7 @@ def test_groups_are_what_a_chain_of_pairs_joins(pairs: list[tuple[int, int]]) ->
 
 def test_too_many_pairs_and_bad_thresholds_are_refused() -> None:
     texts = [f"the very same line{mark}" for mark in ("", "!", "!!", "!!!", "!!!!")]
-    with refused(InputError, "3 pairs", "--max-pairs"):
+    with refused(InputError, "3 pairs", "`max_pairs`"):
         likely_pairs([texts], 0.5, max_pairs=3)
     for threshold in (-0.1, 1.5):
         with refused(InputError, "threshold"):
@@ -75,7 +75,7 @@ def test_the_command() -> None:
     assert ["3", "5"] in pairs and ["1", "7"] in pairs
     assert not {("2", "4"), ("1", "3")} & {tuple(pair) for pair in pairs}
     assert "of different lines at the threshold 0." in said and "expected to be right" in said
-    grouped, _ = run("--threshold", "1", "--groups", "--json", text="\n".join(LINES) + "\n")
+    grouped, _ = run("--threshold", "1", "--groups", "--format", "jsonl", text="\n".join(LINES) + "\n")
     assert [json.loads(line)["lines"] for line in grouped.splitlines()] == [[3, 5]]
     for output in ((), ("--output", "-")):
         bare, _ = run("--threshold", "1", "--columns", "none", *output, text="\n".join(LINES))
@@ -101,8 +101,8 @@ def test_small_changes_are_found_and_nothing_else() -> None:
     ]
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 0.9]))), st.sampled_from(STAYS))
-def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], stays: Stays) -> None:
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.sampled_from([0.5, 0.9]))), st.sampled_from(KEEPS))
+def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], stays: Keep) -> None:
     texts = [f"{at}" * (at * 7 % 4 + 1) for at in range(10)]
     known = {(min(a, b), max(a, b)): score for a, b, score in pairs if a != b}
     columns = [
@@ -133,7 +133,7 @@ def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], s
 
 def test_which_line_stays() -> None:
     text = "acme limited\nAcme Limited!!\nacme limited.\nacme limited.\n"
-    kept = {stays: run("--keep", "-", "--stays", stays, text=text)[0] for stays in STAYS if stays != "complete"}
+    kept = {stays: run("--unique", "-", "--keep", stays, text=text)[0] for stays in KEEPS if stays != "complete"}
     assert kept == {"first": "acme limited\n", "longest": "Acme Limited!!\n", "frequent": "acme limited.\n"}
 
 
@@ -153,7 +153,7 @@ def test_a_chain_drops_nothing_that_is_unlike_what_stays(tmp_path: Path) -> None
         "members",
     ]
     lines = [" ".join(words[:end]) for end in range(3, len(words) + 1)]
-    kept = run("--keep", "-", text="\n".join(lines) + "\n")[0].splitlines()
+    kept = run("--unique", "-", text="\n".join(lines) + "\n")[0].splitlines()
     assert kept[0] == lines[0] and len(kept) > 1
 
 
@@ -162,12 +162,12 @@ def test_what_is_kept_has_its_own_bytes_and_a_sample_is_shown(tmp_path: Path) ->
     source.write_bytes(
         b'id,text\r\n1,"Please call me back, tomorrow"\r\n2,bananas\r\n3,"Please  call me back, tomorow"'
     )
-    _, said = run(source, "--threshold", "0.2", "--keep", tmp_path / "kept.csv")
+    _, said = run(source, "--threshold", "0.2", "--unique", tmp_path / "kept.csv")
     assert (tmp_path / "kept.csv").read_bytes() == source.read_bytes().rsplit(b"\n", 1)[0] + b"\n"
     assert_names(said, "line 4: 'Please call me back, tomorow'", "line 2: 'Please call me back, tomorrow'")
     assert "2 of 3 lines kept" in said
     many = "\n".join(f"one and the same sentence{'!' * (number % 60)}" for number in range(60))
-    kept, said = run("--keep", "-", text=many)
+    kept, said = run("--unique", "-", text=many)
     assert kept == "one and the same sentence\n"
     assert_names(said, "60 lines", "line 1: 'one and the same sentence'", "--threshold")
 
@@ -177,7 +177,7 @@ def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     table = pa.table({"n": [1, 2, 3], "text": ["bananas", "apples", "bananas"]})
     pq.write_table(table, tmp_path / "a.parquet")
-    run(tmp_path / "a.parquet", "--keep", tmp_path / "b.parquet")
+    run(tmp_path / "a.parquet", "--unique", tmp_path / "b.parquet")
     assert pq.read_table(tmp_path / "b.parquet").to_pydict() == {"n": [1, 2], "text": ["bananas", "apples"]}
 
 
@@ -194,7 +194,7 @@ def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
     for source in ("a.json", "a.csv", "a.xlsx"):
         for form in TABLE_FORMS:
             kept = tmp_path / f"{source}.kept.{form}"
-            run(tmp_path / source, "--keep", kept)
+            run(tmp_path / source, "--unique", kept)
             if form == "parquet":
                 assert pq.read_table(kept).to_pylist() == rows[:2]
             elif form == "jsonl":
@@ -202,16 +202,16 @@ def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
             else:
                 with kept.open(newline="") as file:
                     assert list(csv.reader(file, delimiter="," if form == "csv" else "\t")) == table[:3]
-    assert run(tmp_path / "a.xlsx", "--keep", "-")[0] == 'n,text\n7,"bananas, ripe"\n8,apples\n'
+    assert run(tmp_path / "a.xlsx", "--unique", "-")[0] == 'n,text\n7,"bananas, ripe"\n8,apples\n'
     for source, ending in (("a.xlsx", "xlsx"), ("a.csv", "txt"), ("a.json", "json"), ("a.csv", "csv.gz")):
-        _, said = run(tmp_path / source, "--keep", tmp_path / f"b.{ending}", code=1)
+        _, said = run(tmp_path / source, "--unique", tmp_path / f"b.{ending}", code=1)
         assert_names(said, "written", f".{ending.removeprefix('csv.')}", ".csv,")
-    run(tmp_path / "a.dat", "--input-format", "csv", "--keep", tmp_path / "b.dat")
+    run(tmp_path / "a.dat", "--input-format", "csv", "--unique", tmp_path / "b.dat")
     assert (tmp_path / "b.dat").read_text() == 'n,text\n7,"bananas, ripe"\n8,apples\n'
     (tmp_path / "bad.csv").write_text("n,text\n1,a\n2\n")
-    run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.csv")
+    run(tmp_path / "bad.csv", "--on-error", "skip", "--unique", tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text() == "n,text\n1,a\n2\n"
-    _, said = run(tmp_path / "bad.csv", "--on-error", "skip", "--keep", tmp_path / "b.jsonl", code=1)
+    _, said = run(tmp_path / "bad.csv", "--on-error", "skip", "--unique", tmp_path / "b.jsonl", code=1)
     assert_names(said, "line 3", "1 fields", "2")
 
 
@@ -220,7 +220,7 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
     text = "Kingston SSD  2TB drive.\nnew thing\nKingston SSD 8TB drive\n"
     listed, _ = run("--against", index.path, "--threshold", "0.9", text=text)
     assert [line.split("\t")[:2] for line in listed.splitlines()] == [["line", "known_id"], ["1", "1"]]
-    kept, said = run("--against", index.path, "--threshold", "0.9", "--keep", "-", text=text)
+    kept, said = run("--against", index.path, "--threshold", "0.9", "--unique", "-", text=text)
     assert kept.splitlines() == ["new thing", "Kingston SSD 8TB drive"]
     assert "'Kingston SSD 2TB drive'" in said
 
@@ -234,7 +234,7 @@ def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
         (["--model", "x"], "a", "--by meaning"),
         (["--space", "both"], "a", "--space: gone"),
         (["--column", "text"], "a", "--column: gone since 0.2.0; columns are named with --on"),
-        (["--stays", "longest"], "a", "--stays"),
+        (["--keep", "longest"], "a", "--keep"),
         (["--no-texts"], "a", "--no-texts: gone since 0.2.0; --columns none"),
         (["--by", "meaning", "--report", "a.html"], "a", "--report"),
         (["--by", "meaning", "--against", "."], "a", "--by meaning"),
@@ -249,7 +249,7 @@ def test_a_bad_call_says_what_to_do(arguments: list[str], text: str, said: str) 
 def test_bad_lines_are_left_as_they_are(tmp_path: Path) -> None:
     long = "x" * 65_537
     assert_names(run(text=f"a\n{long}\na\n", code=1)[1], "standard input", "line 2", "65,537")
-    kept, said = run("--on-error", "skip", "--keep", "-", text=f"a\n{long}\na\n")
+    kept, said = run("--on-error", "skip", "--unique", "-", text=f"a\n{long}\na\n")
     assert kept == f"a\n{long}\n"
     assert "1 of 3 could not be embedded" in said or "line 2" in said
 
@@ -274,7 +274,7 @@ def test_rows_without_a_text_stay_and_are_counted(tmp_path: Path) -> None:
     listed, said = run(source)
     assert [line.split("\t")[:4] for line in listed.splitlines()[1:]] == [["1", "4", "2", "5"]]
     assert "3 lines have no text and repeat nothing" in said
-    kept, said = run(source, "--keep", "-")
+    kept, said = run(source, "--unique", "-")
     assert kept == 'id,text\n1,bananas\n2,\n3," "\n5,\n'
     assert "4 of 5 lines kept" in said
     assert "1 line has no text and repeats nothing" in run(text="a\n\nb\n")[1]
@@ -298,21 +298,21 @@ def test_several_columns_with_ids_and_all_columns(tmp_path: Path) -> None:
         ["7", "9", "2", "4", listed.split("\t")[12], "Oaks Nursery", "7 Mill Lane", "Oak Nursery", "7 Mill Lane"],
     ]
     assert "1 line has no text and repeats nothing" in said
-    pair = json.loads(run(source, *on, "--json")[0])
+    pair = json.loads(run(source, *on, "--format", "jsonl")[0])
     assert 0.5 < pair.pop("score") < 1
     assert pair == {
         "ids": ["7", "9"],
         "lines": [2, 4],
         "texts": ["Oaks Nursery | 7 Mill Lane", "Oak Nursery | 7 Mill Lane"],
     }
-    whole = json.loads(run(source, *on, "--json", "--columns", "all", "--id", "none")[0])
+    whole = json.loads(run(source, *on, "--format", "jsonl", "--columns", "all", "--id", "none")[0])
     assert whole["ids"] == ["2", "4"] and [row["phone"] for row in whole["rows"]] == ["", "312-555-0142"]
     grouped = run(source, *on, "--groups", "--columns", "all")[0].splitlines()
     assert grouped[0] == "group\tid\tline\tname\tstreet\tphone" and grouped[2].startswith("1\t9\t4\tOak Nursery")
     run(source, *on, "--columns", "all", "--id", "phone", "-o", tmp_path / "pairs.csv")
     header = (tmp_path / "pairs.csv").read_text().splitlines()[0].split(",")
     assert header[5:] == ["row_id", "name", "street", "other_other_id", "other_name", "other_street"]
-    kept, _ = run(source, *on, "--keep", "-", "--stays", "complete")
+    kept, _ = run(source, *on, "--unique", "-", "--keep", "complete")
     assert [line.partition(",")[0] for line in kept.splitlines()] == ["id", "8", "9", "9"]
     assert "'x'" in run(source, "--on", "x", code=1)[1]
 

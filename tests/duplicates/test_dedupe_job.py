@@ -34,8 +34,8 @@ def people(tmp_path: Path) -> Path:
 
 def test_a_record_lists_duplicates_and_writes_what_stays(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
     job = DedupeJob(
-        source=people, on=["name", "street"], output=people.with_name("pairs.csv"), columns="all", stays="complete",
-        keep=people.with_name("kept.csv"), report=people.with_name("report.html"),
+        source=people, on=["name", "street"], output=people.with_name("pairs.csv"), columns="all", keep="complete",
+        unique=people.with_name("kept.csv"), report=people.with_name("report.html"),
     )  # fmt: skip
     result = job.run()
     assert [result.ids[row] for row in result.dropped] == ["7"]
@@ -74,13 +74,13 @@ def test_groups_keep_their_ids_in_a_file(people: Path, capfd: pytest.CaptureFixt
     head, *rows = PEOPLE.splitlines(keepends=True)
     people.write_text(head + "11,cherries,,\n" + "".join(rows[::-1]) + "12,Oak Nursery,7 Mill Lane,\n")
     again = DedupeJob(
-        source=people, **options | {"output": people.with_name("groups.jsonl.list"), "form": "jsonl"}
+        source=people, **options | {"output": people.with_name("groups.jsonl.list"), "format": "jsonl"}
     ).run()
     assert again.duplicates is not None and again.duplicates.group_ids is not None
     assert again.duplicates.group_ids.tolist() == [3, 0, 1, 2, 1, 1]
     listed = [json.loads(line) for line in people.with_name("groups.jsonl.list").read_text().splitlines()]
     assert [(row["group"], row["ids"]) for row in listed] == [(3, ["11"]), (1, ["9", "7", "12"]), (2, ["8"])]
-    for change, said in (({"on": ["name"]}, "columns name, street"), ({"id_column": "none"}, "ids of id")):
+    for change, said in (({"on": ["name"]}, "columns name, street"), ({"id": "none"}, "ids of id")):
         with refused(InputError, "groups.jsonl", said):
             DedupeJob(source=people, **options | change).run()
     people.write_text(head + rows[0] + rows[0])
@@ -97,7 +97,7 @@ def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path:
         {"id": "4", "name": "Gamma Hotels", "city": "Rome"},
     ]
     index = gramvec.Index.build(
-        tmp_path / "known.index", known, column="name", id_column="id", model=gramvec.load(MODEL, device="cpu")
+        tmp_path / "known.index", known, column="name", id="id", model=gramvec.load(MODEL, device="cpu")
     ).path
     new = tmp_path / "new.csv"
     new.write_text("id,name,town\n5,Acme Corporation Inc,Berlin\n8,Beta Foods Ltd,Oslo\n9,,Rome\n")
@@ -126,7 +126,7 @@ def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path:
     ("options", "field"),
     [
         ({"model": "x"}, "model"),
-        ({"stays": "longest"}, "stays"),
+        ({"keep": "longest"}, "keep"),
         ({"by": "meaning", "threshold": 0.9, "report": "a.html"}, "report"),
         ({"by": "meaning", "threshold": 0.9, "against": "a.index"}, "against"),
         ({"groups": True, "against": "a.index"}, "groups"),

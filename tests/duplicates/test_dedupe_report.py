@@ -18,7 +18,7 @@ LINES = ["Kingston SSD 2TB drive", "Kingston SSD 4TB drive", "bananas", "Kingsto
 def test_the_page_shows_pairs_and_groups(tmp_path: Path) -> None:
     source, page = tmp_path / "lines.txt", tmp_path / "page.html"
     source.write_text("\n".join(LINES) + "\n")
-    done = gramvec_command("dedupe", source, "--stays", "longest", "--keep", tmp_path / "kept.txt", "--report", page)
+    done = gramvec_command("dedupe", source, "--keep", "longest", "--unique", tmp_path / "kept.txt", "--report", page)
     assert done.returncode == 0, done.stderr
     report = report_of(page)
     assert report["title"] == "Duplicates in lines.txt"

@@ -80,9 +80,7 @@ def _step(
     if kind == "build":
 
         def make() -> object:
-            return gramvec.Index.build(
-                path, list(new.values()), model=model, id_column="key", filters=["n:number", "team"]
-            )
+            return gramvec.Index.build(path, list(new.values()), model=model, id="key", filter=["n:number", "team"])
 
         new[f"{turn}-0"] |= {"team": "post", "n": 5}
         return make, new

@@ -21,7 +21,7 @@ def prepare(bases: Path) -> None:
     mutate.write_bases(bases)
     if not (bases / "x.index").exists():
         model = gramvec.load(bases / min(mutate.SPECS), device="cpu")
-        index = gramvec.Index.build(bases / "x.index", ROWS[:30], model=model, filters=["n", "team"])
+        index = gramvec.Index.build(bases / "x.index", ROWS[:30], model=model, filter=["n", "team"])
         index.add(ROWS[30:])
         index.remove(["3"])
         model.close()

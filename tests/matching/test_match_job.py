@@ -13,7 +13,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.matching.job import MatchJob
-from gramvec.jobs.matching.table_files import ComparedColumn, parse_column
+from gramvec.jobs.matching.on import ComparedColumn, parse_column
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,6 +147,54 @@ def test_heavy_columns_may_be_empty(recwarn: pytest.WarningsRecorder) -> None:
     assert not recwarn.list
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"on": "name=customer"},
+        {"on": ["name=customer", "name=customer"]},
+        {"on": [("name", "customer")]},
+        {"on": {"name=customer": 2}},
+        {"left_on": "name", "right_on": "customer"},
+        {"left_on": ["name"], "right_on": ["customer"]},
+    ],
+)
+def test_columns_may_have_another_name_in_the_right_table(named: dict[str, Any]) -> None:
+    left = [{"name": "canon sd1100", "city": "Rome"}, {"name": "nikon s8100", "city": "Oslo"}]
+    right = {"customer": ["Nikon S-8100", "powershot sd1100"], "town": ["oslo", "rome"]}
+    found = gramvec.match(left, right, block="city=town", threshold=0.01, **named)
+    assert found.left.tolist() == [0, 1] and found.right.tolist() == [1, 0]
+    assert gramvec.pair_scores(left, {"customer": right["customer"][::-1]}, **named).tolist() == found.scores.tolist()
+
+
+@pytest.mark.parametrize(
+    ("named", "field", "names"),
+    [
+        ({"on": "a", "left_on": "a"}, "on", ["left_on", "right_on"]),
+        ({"left_on": ["a", "b"], "right_on": "c"}, "right_on", ["1 of 2"]),
+        ({"right_on": "c"}, "left_on", ["0 of 1"]),
+        ({"on": {"a": 0}}, "on", ["weight", "above 0"]),
+        ({"on": {"a": float("nan")}}, "on", ["weight", "above 0"]),
+        ({"on": {"a": "much"}}, "on", ["weight", "much"]),
+        ({"on": 3}, "on", ["int"]),
+        ({"on": [("a",)]}, "on", ["(left, right)"]),
+        ({"on": [("a", 2)]}, "on", ["(left, right)"]),
+        ({"on": "a=:2"}, "on", ["COLUMN=OTHER"]),
+        ({"on": "a", "block": "a="}, "block", ["COLUMN=OTHER"]),
+    ],
+)
+def test_columns_that_are_not_named_well_are_refused(named: dict[str, Any], field: str, names: list[str]) -> None:
+    with refused(InputError, *names, field=field):
+        gramvec.match({"a": ["x"]}, {"a": ["x"]}, **named)
+
+
+def test_rows_without_ids_are_named_by_their_lines_as_dedupe_does(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text\ncanon sd1100\n\nnikon s8100\n")
+    (tmp_path / "b.csv").write_text("text\nnikon s8100\nnikon s8100\n")
+    matched = gramvec_command("match", tmp_path / "a.csv", tmp_path / "b.csv").stdout.splitlines()[1:]
+    assert [line.split(b",")[:2] for line in matched] == [[b"4", b"2"], [b"4", b"3"]]
+    assert gramvec_command("dedupe", tmp_path / "b.csv").stdout.splitlines()[1].split(b"\t")[:2] == [b"2", b"3"]
+
+
 def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     texts = [*["canon sd1100"] * 15, "nikon s8100"]
     assert len(gramvec.match(texts[:1], texts, top=10**30, threshold=0.3).left) == 15
@@ -157,12 +206,12 @@ def test_all_are_written_that_are_above_the_threshold(tmp_path: Path) -> None:
     left, right = tmp_path / "a.txt", tmp_path / "b.txt"
     left.write_text("canon sd1100\n")
     right.write_text("".join(f"{text}\n" for text in texts))
-    done = gramvec_command("match", left, right, "--all", "--threshold", "0.3")
+    done = gramvec_command("match", left, right, "--top", "all", "--threshold", "0.3")
     assert done.stdout.count(b"\n") == 16 and b"15 pairs at the threshold 0.300, of which 99 to 100% are" in done.stderr
     done = gramvec_command("match", left, right, "--threshold", "0.3", "--top", "1")
-    assert done.stdout.splitlines()[1].startswith(b"1,1,0.99")  # without a column of ids they are the rows' numbers
+    assert done.stdout.splitlines()[1].startswith(b"1,1,0.99")  # without a column of ids they are the lines' numbers
     assert done.stdout.count(b"\n") == 2 and b"14 more pairs above it are left out (--top)" in done.stderr
-    assert gramvec_command("match", left, right, "--all", "--top", "3").returncode == 2
+    assert gramvec_command("match", left, right, "--top", "all", "--one-to-one").returncode == 2
 
 
 def test_a_delimiter_and_an_encoding_of_both_or_of_each_may_be_given(tmp_path: Path) -> None:

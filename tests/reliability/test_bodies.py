@@ -69,7 +69,7 @@ any_text = st.text(st.characters(codec="utf-8"), max_size=300)
 def client(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     folder = tmp_path_factory.mktemp("attached")
     records = [{"text": "a b", "x": "y"}, {"text": "c", "x": 1}]
-    gramvec.Index.build(folder / "it.index", records, model=embedder, filters=["x"])
+    gramvec.Index.build(folder / "it.index", records, model=embedder, filter=["x"])
     zeros = np.zeros((2, embedder.dimension), np.float32), np.zeros(2, np.float32)
     Head.of(*zeros, labels=("one", "two"), threshold=0.1, model=embedder.name, digest=embedder.digest).save(
         folder / "it.head"

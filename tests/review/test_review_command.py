@@ -29,7 +29,7 @@ from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
 from gramvec.jobs.matching.job import MatchJob
-from gramvec.jobs.matching.table_files import ComparedColumn
+from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
 
@@ -303,15 +303,15 @@ def test_what_is_learned_does_not_depend_on_the_order_of_answers() -> None:
 
 
 def test_rows_with_nothing_in_common_are_one_sentence() -> None:
-    with refused(InputError, "--on"):
+    with refused(InputError, "`on`"):
         job_of(["", "  "])
 
 
 def test_answers_about_rows_that_were_changed_are_refused(folder: Path) -> None:
     left, right, labels = folder / "left.csv", folder / "right.csv", folder / "labels.csv"
-    job = PairReviewJob(left=left, right=right, on="name", labels=labels, id_column="none")
+    job = PairReviewJob(left=left, right=right, on="name", labels=labels, id="none")
     tables = job.read_tables((ComparedColumn("name", "name"),), NO_WATCH)
-    rows = [f"{row + 1},{row + 1},{tables.digest_of(row, row)},{row % 2}\n" for row in range(12)]
+    rows = [f"{row + 2},{row + 2},{tables.digest_of(row, row)},{row % 2}\n" for row in range(12)]
     labels.write_text("left,right,texts_digest,match\n" + "".join(rows))
     ids = tables.left.ids, tables.right.ids
     assert len(read_labels([labels], *ids, digest_of=tables.digest_of).labels.match) == 12
@@ -331,12 +331,12 @@ def test_rows_that_are_named_by_number_are_known_by_their_texts_alone(folder: Pa
     other = digest_texts([("name", "name"), ("kind", "kind")], ["a", "b"], ["c", "d"], same=False)
     assert why_changed(now, now, numbered=True) is None
     assert [why_changed(digest, now, numbered=False) for digest in (other, "")] == [None, None]
-    assert_names(str(why_changed(other, now, numbered=True)), "other columns", "--id")
-    assert_names(str(why_changed("", now, numbered=True)), "texts_digest", "--id")
+    assert_names(str(why_changed(other, now, numbered=True)), "other columns", "`id`")
+    assert_names(str(why_changed("", now, numbered=True)), "texts_digest", "`id`")
     labels, review = folder / "labels.csv", folder / "review.csv"
-    rows = [f"{row},{row + step},{1 - step}\n" for row in range(1, 8) for step in (0, 1)]
+    rows = [f"{row},{row + step},{1 - step}\n" for row in range(2, 9) for step in (0, 1)]
     labels.write_text("left,right,match\n" + "".join(rows))
-    tables: dict[str, Any] = {"left": folder / "left.csv", "right": folder / "right.csv", "id_column": "none"}
+    tables: dict[str, Any] = {"left": folder / "left.csv", "right": folder / "right.csv", "id": "none"}
     with refused(InputError, "labels.csv", "number", "texts_digest"):
         PairReviewJob(**tables, on="name", labels=labels).run()
     options: dict[str, Any] = {**tables, "labels": [labels]}

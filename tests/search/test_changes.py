@@ -34,7 +34,7 @@ ROWS = [{"key": f"r{at}", "text": f"parcel {at * 7919 % 997} to customer {at}"} 
 
 @pytest.fixture
 def path(tmp_path: Path, small: gramvec.Embedder) -> Path:
-    gramvec.Index.build(tmp_path / "x.index", ROWS, model=small, id_column="key")
+    gramvec.Index.build(tmp_path / "x.index", ROWS, model=small, id="key")
     return tmp_path / "x.index"
 
 
@@ -211,7 +211,7 @@ def test_opening_is_tried_again_while_another_process_writes(
         one.start()
     for turn in range(6):
         if turn % 2:
-            gramvec.Index.build(path, ROWS[:50], model=small, id_column="key")
+            gramvec.Index.build(path, ROWS[:50], model=small, id="key")
         else:
             gramvec.Index(path, model=small).add(ROWS[:20], replace=True)
     done.set()
@@ -229,7 +229,7 @@ def test_an_index_that_changed_while_it_was_opened_is_opened_again(
         found = check(*given)  # type: ignore[arg-type]
         if not turns:
             turns.append(1)
-            gramvec.Index.build(path, ROWS[:9], model=small, id_column="key")
+            gramvec.Index.build(path, ROWS[:9], model=small, id="key")
         return found
 
     monkeypatch.setattr(snapshot_module, "check_letters", changed)

@@ -84,7 +84,7 @@ WHERE = st.fixed_dictionaries(
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory, small: gramvec.Embedder) -> gramvec.Index:
     rows = [{name: str(value) if isinstance(value, Decimal) else value for name, value in row.items()} for row in ROWS]
-    made = gramvec.Index.build(tmp_path_factory.mktemp("c") / "x.index", rows[:200], model=small, filters=FILTERS)
+    made = gramvec.Index.build(tmp_path_factory.mktemp("c") / "x.index", rows[:200], model=small, filter=FILTERS)
     made.add(rows[200:])
     return made
 
@@ -200,8 +200,8 @@ def test_what_a_column_holds_follows_from_its_values(values: list[Any], kind: st
 def test_a_code_in_a_column_of_numbers_stops_the_build(tmp_path: Path, small: gramvec.Embedder) -> None:
     rows = [{"text": "a", "zip": "10001"}] * 3_000 + [{"text": "b", "zip": "02134"}]
     with refused(InputError, "02134", "zip"):
-        gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["zip"])
-    index = gramvec.Index.build(tmp_path / "x", rows, model=small, filters=["zip:text"])
+        gramvec.Index.build(tmp_path / "x", rows, model=small, filter=["zip"])
+    index = gramvec.Index.build(tmp_path / "x", rows, model=small, filter=["zip:text"])
     assert [hit.id for hit in index.search("b", where={"zip": "02134"})[0]] == ["3001"]
     assert index.search("b", where={"zip": "2134"}) == [[]]
 
@@ -258,7 +258,7 @@ def test_forged_columns_do_no_harm(tmp_path: Path) -> None:
 def test_columns_that_are_not_those_of_the_documents_are_refused(tmp_path: Path, small: gramvec.Embedder) -> None:
     path = tmp_path / "x.index"
     rows = [{name: str(value) if isinstance(value, Decimal) else value for name, value in row.items()} for row in ROWS]
-    gramvec.Index.build(path, rows, model=small, filters=FILTERS)
+    gramvec.Index.build(path, rows, model=small, filter=FILTERS)
     for name, column in (("filter0.bin", "team"), ("filter1.bin", "price"), ("filter2.bin", "day")):
         (file,) = path.glob(f"*/{name}")
         data = file.read_bytes()

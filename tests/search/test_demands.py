@@ -109,7 +109,7 @@ def test_hits_without_a_score_are_not_listed(index: gramvec.Index) -> None:
 
 
 def test_the_command_takes_them(index: gramvec.Index) -> None:
-    done = gramvec_command("search", index.path, '"track a parcel" -now', "--only", "letters", "--format", "json")
+    done = gramvec_command("search", index.path, '"track a parcel" -now', "--only", "letters", "--format", "jsonl")
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["1"]
     done = gramvec_command("search", index.path, "parcel -lost", "--literal", "--only", "letters")
     assert b"\t3\t" in done.stdout

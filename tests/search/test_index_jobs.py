@@ -35,7 +35,7 @@ def test_an_index_is_built_changed_and_searched(tmp_path: Path, capfd: pytest.Ca
     more.write_text("number,subject\n3,the parcel is lost\n")
     (tmp_path / "queries.txt").write_text("lost parcel\nzzzzqq\n")
     watch = MessageWatch()
-    build = BuildJob(source=tickets, column="subject", id_column="number", output=index, model=MODEL, device="cpu")
+    build = BuildJob(source=tickets, column="subject", id="number", output=index, model=MODEL, device="cpu")
     assert build.run(watch).rows == 2
     assert AddJob(index=index, source=more, device="cpu").run(watch).rows == 1
     assert RemoveJob(index=index, ids=["1"]).run(watch) == 2

@@ -33,7 +33,7 @@ ROWS = [{"key": f"k{at}", "name": name, "price": f"{at}.50"} for at, name in enu
 @pytest.fixture(scope="module")
 def goods(tmp_path_factory: pytest.TempPathFactory, embedder: gramvec.Embedder) -> gramvec.Index:
     path = tmp_path_factory.mktemp("goods") / "goods.index"
-    return gramvec.Index.build(path, ROWS, model=embedder, column="name", id_column="key", filters=["price:number"])
+    return gramvec.Index.build(path, ROWS, model=embedder, column="name", id="key", filter=["price:number"])
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_numbers_come_back_as_numbers(tmp_path: Path, goods: gramvec.Index) -> N
     failed = gramvec_command("index", "get", goods.path, "k1", "gone")
     assert failed.returncode == 1 and failed.stdout == b""
     assert_names(failed.stderr.decode(), "gone", "1 of 2 ids")
-    paged = gramvec_command("search", goods.path, "ointment", "-k", "2", "--offset", "1", "--format", "json")
+    paged = gramvec_command("search", goods.path, "ointment", "-k", "2", "--offset", "1", "--format", "jsonl")
     assert [json.loads(line)["id"] for line in paged.stdout.splitlines()] == [
         hit.id for hit in goods.search("ointment", k=3)[0][1:]
     ]

@@ -37,7 +37,7 @@ def test_a_frame_is_its_rows(library: str, embedder: Embedder, tmp_path: Path) -
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed: make test-integrations")
     columns = {"title": TEXTS, "price": [9, 1, 7]}
     frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
-    index = gramvec.Index.build(tmp_path / "a.index", frame, column="title", id_column="price", model=embedder)
+    index = gramvec.Index.build(tmp_path / "a.index", frame, column="title", id="price", model=embedder)
     hit = index.search("chep flihgts", k=1)[0][0]
     assert (hit.id, hit.record) == ("9", {"title": "cheap flights", "price": 9})
 

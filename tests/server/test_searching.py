@@ -39,7 +39,7 @@ KEY = {"authorization": "Bearer secret"}
 
 
 def built(path: Path, small: gramvec.Embedder, records: list[dict[str, Any]] = RECORDS) -> gramvec.Index:
-    return gramvec.Index.build(path, records, model=small, filters=["team", "n"])
+    return gramvec.Index.build(path, records, model=small, filter=["team", "n"])
 
 
 @pytest.fixture(scope="module")

@@ -57,16 +57,16 @@ def test_a_form_is_what_the_ending_says_or_a_refusal() -> None:
     assert form_to_write(None, TABLE_FORMS) == form_to_write(Path("-"), TABLE_FORMS) == "csv"
     assert form_to_write(Path("/dev/null"), TABLE_FORMS, default="jsonl") == "jsonl"
     for name, wrong in {"a.xlsx": ".xlsx", "a": "ending", "a.csv.gz": ".gz"}.items():
-        with refused(InputError, name, wrong, ".csv, .tsv, .jsonl, .parquet", "--format"):
+        with refused(InputError, name, wrong, ".csv, .tsv, .jsonl, .parquet", "`format`"):
             form_to_write(Path(name), TABLE_FORMS)
-    with refused(InputError, "--format parquet", "--output FILE"):
+    with refused(InputError, "format", "parquet", "`output`"):
         form_to_write(None, TABLE_FORMS, "parquet")
 
 
 def test_only_what_gramvec_wrote_is_replaced_unasked(tmp_path: Path) -> None:
     own, other = written(tmp_path / "own"), made(tmp_path / "other")
     check_outputs(own, tmp_path / "nothing", made(tmp_path / "empty", ""))
-    with refused(InputError, "other", "did not write", "--overwrite"):
+    with refused(InputError, "other", "did not write", "overwrite=True"):
         check_outputs(other)
     check_outputs(other, overwrite=True)
     (tmp_path / "link").symlink_to(other)
@@ -146,13 +146,13 @@ def test_every_command_keeps_what_it_reads_and_what_it_did_not_write(tmp_path: P
             assert done.returncode == 1, (command, done)
             assert b"read by" in done.stderr or b"did not write" in done.stderr
             assert output.read_bytes() == before
-    done = gramvec_command("dedupe", texts, "--keep", texts)
+    done = gramvec_command("dedupe", texts, "--unique", texts)
     assert b"read by" in done.stderr
     done = gramvec_command("match", table, table, "--on", "name", "--review", table)
     assert done.returncode == 1
 
 
-FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv"), "dedupe": ("--json",)}
+FORM = {"embed": ("--format", "jsonl"), "match": ("--format", "csv"), "dedupe": ("--format", "jsonl")}
 
 
 @pytest.mark.slow

@@ -113,15 +113,15 @@ def test_what_spreadsheets_write_is_read(data: bytes, options: dict[str, Any], t
 def test_quoted_tsv_is_read_or_named(tmp_path: Path) -> None:
     assert texts(file(tmp_path, "a.tsv", '"id"\t"text"\n1\t"a ""b""\tc"\n')) == ['a "b"\tc']
     assert texts(file(tmp_path, "a.tsv", 'id\ttext\n1\t"a" b\n')) == ['"a" b']
-    with refused(InputError, "3 fields", "2", "--input"):
+    with refused(InputError, "3 fields", "2", "input_format"):
         texts(file(tmp_path, "a.tsv", 'id\ttext\n1\t"a\tb"\n'))
 
 
 def test_bytes_that_are_no_text_here_are_named_for_what_they_are(tmp_path: Path) -> None:
     for name, data, said in [
-        ("a.csv", "id,text\n1,5 € a\n".encode("cp1252"), r"like Latin-1 \('1,5 € a'\): give --encoding cp1252"),
-        ("a.csv", "id,text\n1,日本\n".encode("shift-jis"), "--encoding"),
-        ("a.csv", "id,text\n1,aaaa\n".encode("utf-16-le"), "--encoding utf-16-le"),
+        ("a.csv", "id,text\n1,5 € a\n".encode("cp1252"), r'like Latin-1 .*: give `encoding="cp1252"`'),
+        ("a.csv", "id,text\n1,日本\n".encode("shift-jis"), "`encoding"),
+        ("a.csv", "id,text\n1,aaaa\n".encode("utf-16-le"), "encoding=\"utf-16-le\""),
         ("a.txt", b"PK\x03\x04\x00\x00", ".xlsx and .ods"),
         ("a.txt", b"PAR1\x00\x00", "Parquet"),
         ("a.csv", b"text\na\rb\n", "carriage return"),
@@ -132,7 +132,7 @@ def test_bytes_that_are_no_text_here_are_named_for_what_they_are(tmp_path: Path)
         ("a.json", '[{"text": "a"}] x', "row 1: .*after the array"),
         ("a.json", '[{"text": "a}', "row 1: .*JSON"),
         ("a.json", "[" * 5000, "row 1: nested deeper than 1,000 levels"),
-        ("a.jsonl", '{"id": 1, "title": "a"}\n', "'text' is missing; there is id, title: choose one with --column"),
+        ("a.jsonl", '{"id": 1, "title": "a"}\n', "'text' is missing; there is id, title: choose one with `column`"),
     ]:  # fmt: skip
         path = file(tmp_path, name, data)
         with pytest.raises(InputError, match=said):
@@ -142,8 +142,8 @@ def test_bytes_that_are_no_text_here_are_named_for_what_they_are(tmp_path: Path)
 
 
 def test_an_ending_that_no_reader_has_is_a_sentence() -> None:
-    with refused(InputError, "x.docx", ".docx", ".txt", "--as txt"):
-        form_of(Path("x.docx"), "--as")
+    with refused(InputError, "x.docx", ".docx", ".txt", 'as="txt"'):
+        form_of(Path("x.docx"), "as")
     for name, form in {
         "x": "txt",
         "-": "txt",
@@ -209,7 +209,7 @@ def test_a_path_with_dots_leads_into_objects_and_structs(tmp_path: Path) -> None
 
 def test_columns_are_shown_in_the_order_of_the_file_and_in_their_own_letters(tmp_path: Path) -> None:
     for name, data in {"a.csv": "größe,id,名\n1,2,3\n", "a.jsonl": '{"größe": 1, "id": 2, "名": 3}\n'}.items():
-        with refused(InputError, "größe, id, 名", "--column"):
+        with refused(InputError, "größe, id, 名", "`column`"):
             read_columns(file(tmp_path, name, data), ["text"])
 
 
@@ -267,7 +267,7 @@ def test_hidden_sheets_and_cells_with_an_error_are_told(tmp_path: Path) -> None:
     with TableRows(path) as rows:
         assert [row.record["name"] for row in rows] == ["a", None, "b"]
         hidden, errors = rows.reader.notes
-    assert_names(hidden, "secret", "hidden", "--sheet", "open")
+    assert_names(hidden, "secret", "hidden", "`sheet`", "open")
     assert_names(errors, "2 cells", "#REF!", "B3")
     with TableRows(path, FileFormat("xlsx", sheet="open")) as rows:
         assert [row.record["name"] for row in rows] == ["c"] and rows.reader.notes == []

@@ -56,7 +56,7 @@ def test_a_delimiter_may_be_said(tmp_path: Path) -> None:
 
 def test_latin_1_is_named_and_read_when_said(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "text,b\ncafé,1\n".encode("cp1252"))
-    with refused(InputError, "a.csv", "line 2", "not UTF-8", "Latin-1 ('café,1')", "--encoding cp1252"):
+    with refused(InputError, "a.csv", "line 2", "not UTF-8", "Latin-1 ('café,1')", 'encoding="cp1252"'):
         read_columns(path, ["text"])
     assert read_columns(path, ["text"], format=FileFormat("csv", None, "latin-1")).values == {"text": ["café"]}
     lines = file(tmp_path, "a.jsonl", '{"text": "café"}\n'.encode("latin-1"))
@@ -92,7 +92,7 @@ def test_a_marked_file_that_is_not_utf_8_gets_no_advice_that_does_not_help(
 ) -> None:
     lines = '{"text": "a"}\n{"text": "\xe9"}' if "json" in name else "text\n\xe9"
     path = file(tmp_path, name, b"\xef\xbb\xbf" + lines.encode("latin-1"))
-    with pytest.raises(InputError, match="line 2: not UTF-8 .*byte order mark.*--on-error skip [^;]*$"):
+    with pytest.raises(InputError, match='line 2: not UTF-8 .*byte order mark.*on_error="skip"` [^;]*$'):
         read_columns(path, ["text"], format=FileFormat(form_of(path), None, encoding))
 
 
@@ -119,8 +119,8 @@ def test_columns_by_name_or_by_place(name: str, data: str, values: dict[str, lis
 
 def test_a_missing_column_is_named_with_its_option(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "a,b\n1,2\n")
-    with refused(InputError, "a.csv", "'c'", "a, b", "--on"):
-        read_columns(path, ["a", "c"], options={"c": "--on"})
+    with refused(InputError, "a.csv", "'c'", "a, b", "`on`"):
+        read_columns(path, ["a", "c"], options={"c": "on"})
     assert read_columns(path, ["a"], optional=["c"]).values == {"a": ["1"], "c": [""]}
     lines = file(tmp_path, "a.jsonl", '{"a": 1}\n{"b": 2}\n')
     assert read_columns(lines, ["a", "b"]).values == {"a": ["1", ""], "b": ["", "2"]}
@@ -350,5 +350,5 @@ def test_a_checkpoint_of_bad_rows_stays_as_it_is() -> None:
 def test_a_forged_journal_is_refused(forged: Any, tmp_path: Path) -> None:
     text = json.dumps(JOURNAL | forged if forged else forged)
     journal_of(tmp_path / "out").write_text(text)
-    with refused(InputError, "damaged", "--resume"):
+    with refused(InputError, "damaged", "`resume`"):
         open_stage(tmp_path / "out", {}, Account(), resume=True)

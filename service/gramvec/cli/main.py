@@ -17,9 +17,9 @@ import click
 from click.exceptions import NoSuchOption
 
 from gramvec import __version__
+from gramvec.cli.flags import with_flags
 from gramvec.cli.other_words import CommandGroup, with_our_option
 from gramvec.cli.terminal import COMMAND_LINE, set_up_streams
-from gramvec.errors import GramvecError
 from gramvec.jobs.tables.inputs import why_not_written
 
 # Modules are imported when a command is called: FastAPI takes longer to import than most commands take to run.
@@ -80,7 +80,7 @@ def _limit(error: Exception) -> str | None:
 
 
 class _Commands(CommandGroup):
-    """Group that imports its commands when they are called and prints a GramvecError as one line."""
+    """Group that imports its commands when they are called and prints what the system refuses as one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -104,8 +104,6 @@ class _Commands(CommandGroup):
             return super().invoke(ctx)
         except NoSuchOption as error:
             raise with_our_option(error) from None
-        except GramvecError as error:
-            raise click.ClickException(str(error)) from error
         except BrokenPipeError:
             raise  # click exits quietly when the reader has closed the pipe
         except OSError as error:
@@ -118,15 +116,23 @@ class _Commands(CommandGroup):
             raise click.ClickException(sentence) from error
 
 
+class _ShellFormatter(logging.Formatter):
+    """Formatter that gives fields the names of options."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        return with_flags(super().format(record), None)
+
+
 # Without `color` click removes some escapes from what goes into a pipe, and half of others.
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(__version__, prog_name="gramvec")
 @click.option("-v", "--verbose", is_flag=True, help="Log more to stderr, such as why a device was chosen.")
 def cli(verbose: bool) -> None:
     """Sentence embeddings from character n-grams and words."""
-    logging.basicConfig(
-        stream=sys.stderr, format="gramvec: %(message)s", level=logging.INFO if verbose else logging.WARNING
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_ShellFormatter("gramvec: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.INFO if verbose else logging.WARNING)
 
 
 def main() -> None:

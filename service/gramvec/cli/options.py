@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
@@ -25,3 +27,30 @@ space_option = click.option(
 POSITIVE = click.IntRange(1, MAX_NUMBER)
 THREADS = click.IntRange(1, MAX_THREADS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")
+
+
+def gone_options(
+    values: Mapping[str, str], flags: Mapping[str, str] | None = None
+) -> Callable[..., Callable[..., None]]:
+    """Return a decorator that adds hidden options that are gone, each of which answers with one sentence.
+
+    Args:
+        values: options that took a value, and what to do instead.
+        flags: options that took none, likewise.
+    """
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        if value not in (None, False):
+            name = parameter.opts[0]
+            raise click.UsageError(f"{name}: gone since 0.2.0; {({**values, **(flags or {})})[name]}")
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for name in (*values, *(flags or {})):
+            dest = f"gone_{name[2:].replace('-', '_')}"  # a field may have the name that the option had
+            option = click.option(
+                name, dest, hidden=True, expose_value=False, is_flag=name not in values, callback=refuse
+            )
+            command = option(command)
+        return command
+
+    return add

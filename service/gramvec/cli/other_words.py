@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 import click
 from click.exceptions import NoSuchOption
+
+from gramvec.cli.flags import explain_error
+from gramvec.errors import GramvecError
 
 COMMANDS = {
     "apply": "predict", "compare": "similarity", "create": "build", "deduplicate": "dedupe", "delete": "remove",
@@ -19,14 +23,14 @@ COMMANDS = {
 OPTIONS = {
     "--block-on": ("--block",), "--chunk-size": ("--batch-size",), "--cores": ("--threads",),
     "--cutoff": ("--threshold", "--min-score"), "--field": ("--column", "--on"), "--fields": ("--on", "--column"),
-    "--file-format": ("--format", "--input-format"), "--force": ("--overwrite",), "--in-place": ("--keep",),
-    "--index-column": ("--id",), "--index": ("--id",), "--inplace": ("--keep",), "--jobs": ("--threads",),
+    "--file-format": ("--format", "--input-format"), "--force": ("--overwrite",), "--in-place": ("--unique",),
+    "--index-column": ("--id",), "--index": ("--id",), "--inplace": ("--unique",), "--jobs": ("--threads",),
     "--key": ("--id",), "--left-on": ("--on",), "--limit": ("-k", "--top"), "--n-jobs": ("--threads",),
     "--num-workers": ("--threads", "--workers"), "--out": ("--output",), "--outfile": ("--output",),
     "--processes": ("--threads", "--workers"), "--right-on": ("--on",), "--sep": ("--delimiter",),
     "--separator": ("--delimiter",), "--sheet-name": ("--sheet",), "--similarity": ("--threshold",),
     "--text-column": ("--column", "--on"), "--top-k": ("-k", "--top"), "--top-n": ("-k", "--top"),
-    "--unique": ("--keep",), "--yes": ("--overwrite",),
+    "--yes": ("--overwrite",),
 }  # fmt: skip
 
 
@@ -55,6 +59,14 @@ def with_our_option(error: NoSuchOption) -> click.UsageError:
 
 class CommandGroup(click.Group):
     """Group that answers an unknown command with the one that may be meant."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. A GramvecError ends it with one line, which names its options."""
+        try:
+            return super().invoke(ctx)
+        except GramvecError as error:
+            command = self.get_command(ctx, str(ctx.invoked_subcommand))
+            raise click.ClickException(explain_error(error, command)) from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

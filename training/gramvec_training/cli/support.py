@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
+from gramvec.cli.flags import explain_error
 from gramvec.errors import GramvecError, InputError
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import why_not_written
@@ -76,7 +77,9 @@ def one_sentence(command: Callable[P, R]) -> Callable[P, R]:
             click.echo(f"gramvec-train: {error.name} is not installed; install gramvec[train]", err=True)
             raise SystemExit(1) from error
         except GramvecError as error:
-            click.echo(f"gramvec-train: {error}", err=True)
+            context = click.get_current_context(silent=True)
+            sentence = explain_error(error, context.command if context is not None else None)
+            click.echo(f"gramvec-train: {sentence}", err=True)
             raise SystemExit(1) from error
         except BrokenPipeError:
             raise  # click ends quietly: the reader has closed the pipe

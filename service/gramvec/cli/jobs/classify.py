@@ -20,11 +20,10 @@ from gramvec.cli.jobs.embed import (
     truncate_option,
 )  # fmt: skip
 from gramvec.cli.jobs.job_report import report_option
-from gramvec.cli.jobs.run import command_line, make_job, show_job
+from gramvec.cli.jobs.run import CommandWatch, in_shell, make_job, show_job
 from gramvec.cli.options import device_option, model_option
 from gramvec.cli.other_words import CommandGroup
 from gramvec.jobs.classify.job import FitJob, PredictJob
-from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 
@@ -53,7 +52,7 @@ class ThresholdChoice(click.ParamType):  # type: ignore[type-arg]  # generic in 
 def threshold_option(default: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option --threshold."""
     text = f"Minimum score for a label to count as known; LABEL=SCORE for one label; repeatable.  [{default}]"
-    return click.option("--threshold", "thresholds", type=ThresholdChoice(), multiple=True, help=text)
+    return click.option("--threshold", type=ThresholdChoice(), multiple=True, help=text)
 
 
 @click.group(cls=CommandGroup, short_help="Learn labels, and give them to texts.")
@@ -92,9 +91,9 @@ def fit(**options: Any) -> None:
       gramvec classify fit intents.tsv -o intents.head
     """  # noqa: D301 - click takes the character, not its escape
     job = make_job(FitJob, **options)
-    with closing(TerminalWatch(command_line())) as watch:
+    with closing(CommandWatch()) as watch:
         result = job.run(watch)
-    click.echo(result.summary)
+    click.echo(in_shell(result.summary))
 
 
 @classify.command(short_help="Give labels to the texts of a file.")
@@ -102,7 +101,7 @@ def fit(**options: Any) -> None:
 @source_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
+@click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @input_format_options
 @column_option
 @click.option("--prefix", default="", help="Before the names of the new columns, label, score and known.")

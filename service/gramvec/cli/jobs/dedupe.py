@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,29 @@ from gramvec.cli.jobs.embed import (
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
-from gramvec.cli.options import POSITIVE, device_option
+from gramvec.cli.options import POSITIVE, device_option, gone_options
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.api import BYS
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS
 from gramvec.jobs.duplicates.job import DedupeJob
-from gramvec.jobs.duplicates.likely import STAYS
+from gramvec.jobs.duplicates.likely import KEEPS
 from gramvec.jobs.tables.inputs import STDIN
+from gramvec.jobs.tables.outputs import TABLE_FORMS
 
 _RULES = (
     "what lines are one is the pair model's to say, which knows numbers and words; leave it out, or set --threshold"
 )
 # Options that are gone, and the sentence that each answers with.
-_REMOVED_VALUES = {
+_GONE = {
+    "--stays": "--keep says which line stays, and --unique FILE is the file without repeats",
     "--column": "columns are named with --on, which is repeatable",
     "--space": "--by meaning compares the columns for what a text means; leave it out",
     "--weights": "letters and words are weighted by the lines of INPUT; leave it out",
     "--max-characters": "a line has at most 65,536 characters; leave it out",
     "--max-texts": "files of any size are compared in one way; leave it out",
 }
-_REMOVED_FLAGS = {
+_GONE_FLAGS = {
+    "--json": "--format jsonl writes an object a line",
     "--no-texts": "--columns none lists no texts",
     "--truncate": "a line has at most 65,536 characters; leave longer ones out",
     "--numbers": _RULES,
@@ -49,18 +51,16 @@ _REMOVED_FLAGS = {
 }
 
 
-def removed_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add hidden options that are gone, each of which answers with one sentence."""
-    for names, is_flag in ((_REMOVED_VALUES, False), (_REMOVED_FLAGS, True)):
-        for name in names:
-            command = click.option(name, hidden=True, expose_value=False, is_flag=is_flag, callback=_refuse)(command)
-    return command
+class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later versions of click only
+    """Which of several lines stays; a file's name is answered with --unique, which --keep was called before."""
 
-
-def _refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    if value not in (None, False):
-        name = parameter.opts[0]
-        raise click.UsageError(f"{name}: gone since 0.2.0; {(_REMOVED_VALUES | _REMOVED_FLAGS)[name]}")
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the choice."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            sentence = f"{error.message.rstrip('.')}; the file without repeats is --unique FILE"
+            raise click.BadParameter(sentence, ctx, param) from None
 
 
 @click.command("dedupe", short_help="Find near-duplicates in a file.")
@@ -68,7 +68,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--on", multiple=True, metavar="COLUMN",
               help="Compare this column; repeatable. With --against NAME=OTHER where documents have it as OTHER.  "
               f"[default: {COLUMN}, or the index's column]")  # fmt: skip
-@click.option("--id", "id_column", metavar="COLUMN",
+@click.option("--id", metavar="COLUMN",
               help='Column of the ids; none: the lines\' numbers. ["id" if there is one, else the number]')  # fmt: skip
 @click.option("--by", type=click.Choice(BYS), default="letters", show_default=True,
               help="Compare words, numbers and letters, or meanings by a model.")  # fmt: skip
@@ -78,14 +78,14 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
               help="The least score.  [default: that of the highest expected F1, at least 0.4]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file of the list. [stdout]")  # fmt: skip
-@click.option("--json", "form", flag_value="jsonl", default=None, help="JSON, an object a line, instead of tabs.")
+@click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @columns_option("none", "compared", "all", help="Which columns of INPUT the list has beside ids, lines and scores.")
 @click.option("--groups", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
 @click.option("--groups-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Keep the ids of groups in FILE, which the next run with new lines continues.")  # fmt: skip
-@click.option("--keep", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
+@click.option("--unique", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
               help="Write INPUT there without lines that repeat one that stays; no list but to --output.")  # fmt: skip
-@click.option("--stays", type=click.Choice(STAYS), default="first", show_default=True,
+@click.option("--keep", type=KeepChoice(KEEPS), default="first", show_default=True,
               help="Which line stays: the first, the longest, that with the most filled cells (complete), or the one "
               "whose compared text stands most often (frequent).")  # fmt: skip
 @click.option("--against", type=click.Path(path_type=Path, exists=True), metavar="INDEX",
@@ -98,27 +98,27 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: object) -
 @click.option("--max-pairs", type=POSITIVE, default=MAX_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
-@removed_options
+@gone_options(_GONE, _GONE_FLAGS)
 def dedupe(**options: Any) -> None:
     """List the pairs of lines of INPUT that are nearly the same: ids, lines, score and texts, a table with a header.
 
     INPUT is what `gramvec embed` reads. The score is the probability that two lines are the same thing, by their words,
     numbers and letters, as of `gramvec match`; equal lines have 1, and empty ones are no duplicates. Of up to 100,000
     different lines the nearest of each are compared; of more, likely ones, and the share that was found is measured and
-    reported. With --by meaning the score is a cosine. Tabs and line feeds in listed texts are spaces; --json and .csv
-    have them unchanged.
+    reported. With --by meaning the score is a cosine. Tabs and line feeds in listed texts are spaces; --format
+    jsonl and csv have them unchanged.
 
     \b
     Examples:
       gramvec dedupe titles.txt
       gramvec dedupe people.csv --on name --on street --on city -o pairs.csv --columns all
-      gramvec dedupe people.csv --on name --keep unique.csv --stays complete --report duplicates.html
-      gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --json
+      gramvec dedupe people.csv --on name --unique unique.csv --keep complete --report duplicates.html
+      gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --format jsonl
       gramvec dedupe questions.txt --by meaning --threshold 0.8
-      sort titles.txt | gramvec dedupe --keep - > unique.txt
-      gramvec dedupe new.csv --against tickets.index --on subject --keep fresh.csv --report known.html
+      sort titles.txt | gramvec dedupe --unique - > unique.txt
+      gramvec dedupe new.csv --against tickets.index --on subject --unique fresh.csv --report known.html
     """  # noqa: D301 - click takes the character, not its escape
-    if options["keep"] is None and options["output"] is None:
+    if options["unique"] is None and options["output"] is None:
         options["output"] = STDIN
     job = make_job(DedupeJob, **options)
     with show_job() as watch:

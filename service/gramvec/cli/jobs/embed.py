@@ -78,7 +78,7 @@ threads_option = click.option("--threads", type=THREADS, help="How many cores wo
     default="-",
     help="A .jsonl, .npy, .csv, .tsv or .parquet file. [stdout]",
 )
-@click.option("--format", "form", type=click.Choice(OUTPUT_FORMS), help="[by OUTPUT's ending, or jsonl]")
+@click.option("--format", type=click.Choice(OUTPUT_FORMS), help="[by OUTPUT's ending, or jsonl]")
 @input_format_options
 @column_option
 @click.option("--embedding-column", default=EMBEDDING, show_default=True, help="What the vectors' column is called.")

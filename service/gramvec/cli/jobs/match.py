@@ -11,11 +11,25 @@ from gramvec.cli.jobs.embed import on_error_option, overwrite_option, safe_cells
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.row_columns import columns_option
-from gramvec.cli.jobs.run import make_job, show_job
-from gramvec.cli.options import POSITIVE
+from gramvec.cli.jobs.run import in_shell, make_job, show_job
+from gramvec.cli.options import POSITIVE, gone_options
+from gramvec.jobs.common.file_job import MAX_NUMBER
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
+
+
+class RowLimit(click.IntRange):
+    """A number from 1, or all."""
+
+    name = "number, or all"
+
+    def __init__(self) -> None:
+        super().__init__(1, MAX_NUMBER)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or "all"."""
+        return value if value == "all" else super().convert(value, param, ctx)
 
 
 @click.command("match", short_help="Match the rows of two tables.")
@@ -24,15 +38,9 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @on_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
-@click.option("--top", type=POSITIVE,
-              help="Rows of RIGHT for a row of LEFT, at most.  [default: all, or what labels say]")  # fmt: skip
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help="Write all rows of RIGHT above the threshold; with labels that say otherwise, too.",
-)
+@click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
+@click.option("--top", type=RowLimit(), metavar="N|all",
+              help="Rows of RIGHT for a row of LEFT at most, or all.  [default: all, or what labels say]")  # fmt: skip
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The lowest score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
 @click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
@@ -59,6 +67,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @overwrite_option
 @safe_cells_option
 @threads_option
+@gone_options({}, {"--all": "write --top all"})
 def match_command(**options: Any) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.
 
@@ -80,4 +89,4 @@ def match_command(**options: Any) -> None:
     job = make_job(MatchJob, **options)
     with show_job() as watch:
         result = job.run(watch)
-    click.echo(result.summary, err=True)
+    click.echo(in_shell(result.summary), err=True)

@@ -10,7 +10,7 @@ import click
 
 from gramvec.errors import InputError
 from gramvec.jobs.bulk.embed_file import COLUMN
-from gramvec.jobs.matching.table_files import ComparedColumn, parse_column
+from gramvec.jobs.matching.on import ComparedColumn, parse_column
 from gramvec.jobs.tables.inputs import FORMS, UTF_8
 
 TABLE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -41,8 +41,8 @@ block_option = click.option(
     "--block", metavar="COLUMN[=OTHER]", help="Compare only rows with the same value here, except for case and spaces."
 )
 id_option = click.option(
-    "--id", "id_column", metavar="COLUMN[=OTHER]",
-    help='Column of the ids; none: the rows\' numbers. ["id" if there is one, else the number]',
+    "--id", metavar="COLUMN[=OTHER]",
+    help='Column of the ids; none: the lines\' numbers. ["id" if there is one, else the number]',
 )  # fmt: skip
 
 

@@ -14,14 +14,13 @@ from gramvec.cli.jobs.classify import fit
 from gramvec.cli.jobs.embed import on_error_option, overwrite_option, threads_option
 from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.match_inputs import TABLE, block_option, id_option, on_option, table_options
-from gramvec.cli.jobs.run import STOPPED, command_line, make_job, write_command
+from gramvec.cli.jobs.run import STOPPED, CommandWatch, in_shell, make_job, write_command
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
-from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.review.job import LabelReviewJob, PairReviewJob
 
 # Options that only a review of pairs has, and fields of a review of labels that other options name.
-OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id_column": "--id", "save_matcher": "--save-matcher"}
+OF_PAIRS = {"right": "RIGHT", "on": "--on", "block": "--block", "id": "--id", "save_matcher": "--save-matcher"}
 OF_LABELS = {"left": "source", "left_format": "input_format"}
 PATH = click.Path(path_type=Path, dir_okay=False)
 
@@ -63,7 +62,7 @@ def review_command(**options: Any) -> None:
     """  # noqa: D301 - click takes the character, not its escape
     if options["output"] is None:
         del options["output"]
-    with closing(TerminalWatch(command_line())) as watch:
+    with closing(CommandWatch()) as watch:
         if options["head"] is not None:
             sentences = _make_label_review(options).run(watch, lambda job: write_command("classify fit", fit, job))
         else:
@@ -71,7 +70,7 @@ def review_command(**options: Any) -> None:
     if sentences is None:
         sys.exit(STOPPED)
     for sentence in sentences:
-        click.echo(printable(sentence))
+        click.echo(printable(in_shell(sentence)))
 
 
 def _make_pair_review(options: dict[str, Any]) -> PairReviewJob:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from gramvec.cli.flags import explain_error, with_flags
 from gramvec.cli.terminal import COMMAND_LINE
 from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.common.file_job import FileJob, OptionError
@@ -28,7 +29,29 @@ def make_job(kind: type[AnyJob], **options: Any) -> AnyJob:
     try:
         return kind(**options)
     except OptionError as error:
-        raise click.UsageError(str(error)) from error
+        raise _usage_error(error) from error
+
+
+def _usage_error(error: OptionError) -> click.UsageError:
+    context = click.get_current_context()
+    return click.UsageError(explain_error(error, context.command), context)
+
+
+def in_shell(message: str) -> str:
+    """Return a message with the options of the running command in the place of the fields that it names."""
+    return with_flags(message, click.get_current_context().command)
+
+
+class CommandWatch(TerminalWatch):
+    """Watcher that shows what happens in the running command, with the names of its options."""
+
+    def __init__(self) -> None:
+        super().__init__(command_line())
+        self._context = click.get_current_context()
+
+    def report(self, message: str) -> None:
+        """Print a message."""
+        super().report(with_flags(message, self._context.command))
 
 
 @contextmanager
@@ -43,12 +66,12 @@ def show_job() -> Iterator[TerminalWatch]:
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        with closing(TerminalWatch(command_line())) as watch:
+        with closing(CommandWatch()) as watch:
             yield watch
     except OptionError as error:
-        raise click.UsageError(str(error)) from error
+        raise _usage_error(error) from error
     except Interrupted as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {explain_error(error, click.get_current_context().command)}", err=True)
         sys.exit(STOPPED)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -65,6 +88,8 @@ def write_command(name: str, command: click.Command, job: FileJob) -> str:
     words = ["gramvec", *name.split()]
     for option in command.params:
         field = str(option.name)
+        if not option.expose_value:
+            continue
         value = getattr(job, field, None)
         if isinstance(option, click.Argument):
             words.append(str(value))

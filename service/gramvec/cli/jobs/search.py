@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import click
 import orjson
@@ -22,17 +22,16 @@ from gramvec.cli.jobs.embed import (
     threads_option,
     truncate_option,
 )  # fmt: skip
-from gramvec.cli.jobs.run import make_job, show_job
-from gramvec.cli.options import device_option, json_option, model_option
+from gramvec.cli.jobs.run import CommandWatch, make_job, show_job
+from gramvec.cli.options import device_option, gone_options, json_option, model_option
 from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import InputError, printable, quote
-from gramvec.jobs.common.bars import TerminalWatch
 from gramvec.jobs.search.filters import text_of
 from gramvec.jobs.search.index import MAX_HITS, Index
 from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
-from gramvec.jobs.tables.outputs import free_names
+from gramvec.jobs.tables.outputs import TABLE_FORMS, free_names
 from gramvec.jobs.tables.writers import csv_line, safe_cell, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
@@ -48,8 +47,8 @@ def index() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder, such as tickets.index.")
 @input_format_options
 @column_option
-@click.option("--id", "id_column", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
-@click.option("--filter", "filters", multiple=True, metavar="NAME[:KIND]",
+@click.option("--id", metavar="NAME", help="Column of ids, all different. [the lines' numbers]")
+@click.option("--filter", multiple=True, metavar="NAME[:KIND]",
               help="Column that searches can be narrowed by; repeatable. KIND: text, number, date.")  # fmt: skip
 @model_option
 @device_option
@@ -101,7 +100,8 @@ def add(**options: Any) -> None:
 @index.command(short_help="Remove rows from an index.")
 @index_argument
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--ids", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Ids, one a line.")
+@click.option("--file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Ids, one a line.")
+@gone_options({"--ids": "a file of ids is --file FILE"})
 def remove(**options: Any) -> None:
     """Remove the rows with these ids from INDEX. An id that is not there stops it, and nothing has changed.
 
@@ -180,7 +180,6 @@ def get(index: Path, ids: tuple[str, ...]) -> None:
         click.echo(orjson.dumps({"id": given_id, "record": record}, option=orjson.OPT_APPEND_NEWLINE), nl=False)
 
 
-Format = Literal["tsv", "json", "csv"]
 HitLines = Callable[[str, list[Hit]], Iterator[str]]
 
 
@@ -196,7 +195,7 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--only", type=click.Choice(get_args(Only)), help="Compare only letters, or only meaning. [both]")
 @click.option("--min-score", type=click.FloatRange(0), default=0.0, help="Leave out hits with a lower score. [above 0]")
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')
-@click.option("--format", "form", type=click.Choice(["tsv", "json", "csv"]), help="On standard output. [tsv]")
+@click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
 @overwrite_option
@@ -209,7 +208,7 @@ def search(**options: Any) -> None:
     """Print the texts of INDEX that are best for each QUERY, the best first: score, id, text and other columns.
 
     A score is the cosine of the meaning plus the share of the query's letters that the text has. With several queries,
-    or --file, the query comes first. CSV has a header; JSON is an object a line. The columns of TSV and CSV are those
+    or --file, the query comes first. CSV has a header; JSONL is an object a line. The columns of TSV and CSV are those
     of one row of the index. In TSV, tabs and line feeds are spaces.
 
     In a query -word leaves out the texts that have the word, and "a phrase" those that do not have it as it is.
@@ -222,17 +221,14 @@ def search(**options: Any) -> None:
       gramvec search tickets.index '"track a parcel" -late' --min-score 0.5
       gramvec search tickets.index --file queries.txt -k 3 -o hits.parquet
     """  # noqa: D301 - click takes the character, not its escape
-    form = options.pop("form")
-    if options["output"] is not None and form is not None:
-        raise click.UsageError("--format is of standard output; the ending of --output selects its form")
     job = make_job(SearchJob, **options)
-    with closing(TerminalWatch()) as watch:
+    with closing(CommandWatch()) as watch:
         if job.output is not None:
             job.run(watch)
             return
         columns, answers = job.open_answers(watch)
         safe = safe_cell if job.safe_cells else str
-        lines = {"tsv": _tsv, "json": _json, "csv": _csv}[form or "tsv"](
+        lines = {"tsv": _tsv, "jsonl": _json, "csv": _csv}[job.format or "tsv"](
             columns, len(job.queries) > 1 or job.file is not None, safe
         )
         for query, hits in answers:

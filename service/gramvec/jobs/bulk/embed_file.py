@@ -169,7 +169,7 @@ def find_refused(embedder: Embedder, texts: Sequence[str], *, truncate: bool) ->
         try:
             embedder.prepare([text], truncate=truncate)
         except InputError as error:
-            why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass --truncate")
+            why = str(error).removeprefix("text 0 ").replace("pass truncate=true", "pass `truncate=True`")
             bad[place] = why.replace("has ", "the text has ", 1)
     return bad
 
@@ -221,7 +221,7 @@ def embed_file(
         if reader.format.form == "txt" and files.column != COLUMN:
             raise InputError(
                 f"{source.name}: is read as lines of text, which have no column {files.column!r}; say which form it"
-                " has, such as --input-format csv"
+                ' has, such as `input_format="csv"`'
             )
         form = written or _form(output_form, files, provenance(embedder, asdict(options)), dtype, width)
         account = Account.of(reader, on_error, progress, task)
@@ -231,11 +231,13 @@ def embed_file(
             if written is not None and not written.in_place:
                 raise InputError(f"{files.output}: not a file; choose another one to write")
             if resume:
-                raise InputError("only a file can be resumed; give --output FILE, or leave out --resume")
+                raise InputError(
+                    "resume: only a file can be continued; give one as `output`, or leave it out", field="resume"
+                )
             return _write_stream(reader, run, account, files.output)
         can_resume = source.is_file and files.source != STDIN
         if resume and not can_resume:
-            raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
+            raise InputError("resume: needs a file to read from, a pipe cannot be read twice", field="resume")
         job = _job(reader, files, embedder, options, rows, output_form) if can_resume else None
         if resume and (found := mark_of(files.output)) is not None and found.job == digest_of(job):
             return Done(found.rows, found.rows, account.bad, was_complete=True)

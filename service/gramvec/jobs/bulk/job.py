@@ -33,7 +33,7 @@ class EmbedJob(InputFile):
 
     Attributes:
         output: a .jsonl, .npy, .csv, .tsv or .parquet file; - is standard output.
-        form: of the output; None goes by its ending.
+        format: of the output; None goes by its ending.
         column: of the texts.
         embedding_column: of the vectors.
         model: name of a model, or a folder.
@@ -53,7 +53,7 @@ class EmbedJob(InputFile):
     """
 
     output: Path
-    form: OutputForm | None = None
+    format: OutputForm | None = None
     column: str = COLUMN
     embedding_column: str = EMBEDDING
     model: str = DEFAULT_MODEL
@@ -89,5 +89,5 @@ class EmbedJob(InputFile):
 
     def _files(self) -> Files:
         """Return the files of the run. Raises InputError for an ending that no form has."""
-        files = Files(self.source, self.output, self.file_format(), self.form, self.column, self.embedding_column)
+        files = Files(self.source, self.output, self.file_format(), self.format, self.column, self.embedding_column)
         return replace(files, output_form=files.form_written)

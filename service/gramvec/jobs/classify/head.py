@@ -232,7 +232,7 @@ class Head:
         if digest != self.digest:
             raise InputError(
                 f"the head was learned from another model ({quote(self.model)}, digest {self.digest[:12]}) than "
-                f"this one ({digest[:12]}); name that one with --model, or learn the head again"
+                f"this one ({digest[:12]}); name that one with `model`, or learn the head again"
             )
         if dimensions not in (None, self.dimensions):
             raise InputError(

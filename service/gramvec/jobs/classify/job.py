@@ -94,7 +94,7 @@ class FitJob(ReportedJob):
         column: of the texts.
         label: column of the labels.
         several: whether a text may have several labels, written a|b; None looks at the labels.
-        thresholds: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
+        threshold: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
             label (None for all) and a number; none for what loses at most 1 % of the right answers.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
@@ -112,7 +112,7 @@ class FitJob(ReportedJob):
     column: str = "text"
     label: str = "label"
     several: bool | None = None
-    thresholds: Thresholds = ()
+    threshold: Thresholds = ()
     truncate: bool = False
     max_characters: PositiveNumber = MAX_CHARACTERS
     on_error: OnError = "stop"
@@ -151,12 +151,12 @@ class FitJob(ReportedJob):
             if (known := known_words(embedder.bundle.vocabulary, texts)) < KNOWN_WORDS:
                 watch.report(
                     f"{embedder.name} knows {known:.0%} of the words: the texts are of another language, or words of a"
-                    " trade; a model of their language may be right more often (gramvec import, --model)"
+                    " trade; a model of their language may be right more often (gramvec import, `model`)"
                 )
             head, quality = fit_head(
                 texts, vectors, rows.labels if rows.several else [label for (label,) in rows.labels],
-                model=embedder.name, digest=embedder.digest, threshold=threshold_of_all(self.thresholds),
-                thresholds=thresholds_of_labels(self.thresholds), progress=watch,
+                model=embedder.name, digest=embedder.digest, threshold=threshold_of_all(self.threshold),
+                thresholds=thresholds_of_labels(self.threshold), progress=watch,
             )  # fmt: skip
         head.save(self.output)
         for sentence in rows.bad.report(len(rows.numbers) + rows.bad.count, "could not be read"):
@@ -187,7 +187,7 @@ class PredictJob(InputFile, TableOutput):
         prefix: before the names of the new columns, label, score and known.
         model: name of a model, or a folder; None for the head's.
         device: that computes the vectors.
-        thresholds: the lowest score of a label that is known, as of `FitJob`; none for the head's.
+        threshold: the lowest score of a label that is known, as of `FitJob`; none for the head's.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
 
@@ -200,7 +200,7 @@ class PredictJob(InputFile, TableOutput):
     prefix: str = ""
     model: str | None = None
     device: Device = "auto"
-    thresholds: Thresholds = ()
+    threshold: Thresholds = ()
     truncate: bool = False
     max_characters: PositiveNumber = MAX_CHARACTERS
 
@@ -239,7 +239,7 @@ class PredictJob(InputFile, TableOutput):
     def _load_head(self) -> Head:
         """Return the head with the thresholds of this job."""
         head = Head.load(self.head)
-        own, of_all = thresholds_of_labels(self.thresholds), threshold_of_all(self.thresholds)
+        own, of_all = thresholds_of_labels(self.threshold), threshold_of_all(self.threshold)
         if unknown := [label for label in own if label not in head.labels]:
             raise InputError(
                 f"{self.head}: has no label {unknown[0]!r}; its first ones are {list(head.labels[:MAX_NAMED])}"
@@ -295,7 +295,7 @@ def embed_with_bar(embedder: Embedder, texts: Sequence[str], progress: Progress)
 def _describe(head: Head, quality: Report) -> Iterator[str]:
     """Yield the lines that describe a head."""
     copies = "" if quality.groups == quality.texts else f", {quality.groups:,} without near copies"
-    may = "; a text may have several, written a|b (--one-label takes them as they are)" if quality.several else ""
+    may = "; a text may have several, written a|b (`several=False` takes them as they are)" if quality.several else ""
     yield f"{quality.texts:,} held-out texts of {quality.labels:,} labels{copies}{may}"
     yield f"right label, %                {100 * quality.accuracy:6.1f}"
     if quality.several:

@@ -65,7 +65,7 @@ def read_labeled(
         path,
         [label, column],
         format=given,
-        options={label: "--label"},
+        options={label: "label"},
         positional=True,
         filled=(column,),
         on_error=on_error,
@@ -76,7 +76,9 @@ def read_labeled(
     if several is None:
         several = lists or _are_divided(cells)
     elif lists and not several:
-        raise InputError(f"{path}: a row has a list of labels; leave out --one-label, or write one label in each row")
+        raise InputError(
+            f"{path}: a row has a list of labels; leave out `several=False`, or write one label in each row"
+        )
     labels = [
         tuple(part.strip() for part in _parts(cell) if part.strip()) if several else (cell.strip(),) for cell in cells
     ]
@@ -126,7 +128,7 @@ def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_er
             continue
         why = None if text else "no text"
         if some and len(some) > 1 and several is False:
-            why = "several labels; leave out --one-label, or write one"
+            why = "several labels; leave out `several=False`, or write one"
         if why is None:
             texts.append(text)
             labels.append(some)

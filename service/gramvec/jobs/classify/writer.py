@@ -24,7 +24,7 @@ class LabelColumns(AddedColumns):
         max_characters: the characters of a text that the head sees.
     """
 
-    option = "put something before the names of the new columns with --prefix"
+    option = "put something before the names of the new columns with `prefix`"
 
     def __init__(self, head: Head, prefix: str = "", *, max_characters: int | None = None) -> None:
         self.names = (f"{prefix}label", f"{prefix}score", f"{prefix}known")

@@ -26,14 +26,14 @@ class BadRows:
         on_error: "stop" at a bad row, or "skip" it.
         unit: what the numbers of rows count, "line" or "row".
         where: what a message has before the row's number, such as "a.csv: ".
-        remedy: what to do about a bad row that ends the job; None for what commands have, --on-error skip.
+        remedy: what to do about a bad row that ends the job; None for on_error="skip".
     """
 
     def __init__(
         self, on_error: OnError = "skip", unit: str = "line", where: str = "", remedy: str | None = None
     ) -> None:
         self.on_error, self.unit, self._where = on_error, unit, where
-        self._remedy = f"; --on-error skip goes on without such {unit}s" if remedy is None else remedy
+        self._remedy = f'; `on_error="skip"` goes on without such {unit}s' if remedy is None else remedy
         self.count = 0
         self.blank = 0
         self.notes: list[str] = []

@@ -59,7 +59,7 @@ def read_columns(
         path: a file that `gramvec embed` reads.
         columns: their names, each of which must be there.
         format: form, delimiter and encoding; None goes by the file's ending.
-        options: the command's option that names a column, by the column; for messages.
+        options: the field that names a column, by the column; for messages.
         optional: names of columns that may be missing; they are "" then.
         positional: tab-separated lines without a header have these columns, in this order.
         filled: columns without a text in which a row is bad.
@@ -124,12 +124,12 @@ def _check_named(
                 if name in table.found:
                     raise
         if name not in table.found:
-            option = (options or {}).get(name, "--column")
+            option = (options or {}).get(name, "column")
             form = reader.format.form if reader is not None else None
             separated = DELIMITED if form in ("csv", "tsv") and len(table.found) == 1 else ""
-            there = f"has {list_names(table.found)}: choose one with {option}{separated}"
+            there = f"has {list_names(table.found)}: choose one with `{option}`{separated}"
             if form == "txt":
                 there = "is read as lines of text: say which form it has, such as csv"
-            elif option == "--on" and (suggested := suggest_columns(name, table.found, option)):
+            elif option == "on" and (suggested := suggest_columns(name, table.found, option)):
                 there = f"has {list_names(table.found)}: {suggested}"
             raise InputError(f"{table.name}: has no column {name!r}; it {there}")

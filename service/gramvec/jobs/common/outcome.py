@@ -55,7 +55,7 @@ def raise_stopped(error: BaseException, left: str, *, kept: int = 0) -> None:
         kept: the number of rows with which --resume continues.
     """
     if kept:
-        left = f"the first {kept:,} rows are kept: the same command with --resume continues from there"
+        left = f"the first {kept:,} rows are kept: the same command with `resume` continues from there"
     if isinstance(error, KeyboardInterrupt):
         raise Interrupted(f"stopped; {left}") from error
     if isinstance(error, OSError):
@@ -67,5 +67,5 @@ def check_same_job(output: Path, job: JobSettings, former: JobSettings) -> None:
     if other := sorted(key for key in job.keys() | former.keys() if job.get(key) != former.get(key)):
         raise InputError(
             f"{output}: what is left of it was made with another {', '.join(other)}; "
-            "call with the former one, or start again without --resume"
+            "call with the former one, or start again without `resume`"
         )

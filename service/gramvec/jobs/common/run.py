@@ -96,14 +96,14 @@ class TableOutput(ReportedJob):
 
     Attributes:
         output: a .csv, .tsv, .jsonl or .parquet file; - is standard output; None writes no table.
-        form: of the output; None goes by its ending.
+        format: of the output; None goes by its ending.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
     """
 
     output: Path | None = None
-    form: TableForm | None = None
+    format: TableForm | None = None
     safe_cells: bool = False
 
-    def output_form(self, unnamed: TableForm = "csv", option: str = "--format") -> TableForm:
+    def output_form(self, unnamed: TableForm = "csv") -> TableForm:
         """Return the form of the output. Raises InputError for an ending that no form has."""
-        return form_to_write(self.output, TABLE_FORMS, self.form, unnamed, option)
+        return form_to_write(self.output, TABLE_FORMS, self.format, unnamed)

@@ -146,7 +146,7 @@ def open_stage(output: Path, job: JobSettings | None, account: Account, *, resum
             check_plain(name)
         file = open_alone(partial_of(output), output)
     except OSError as error:
-        raise InputError(f"{output}: cannot be written ({error.strerror}); choose another --output") from error
+        raise InputError(f"{output}: cannot be written ({error.strerror}); choose another `output`") from error
     try:
         length = _restore(output, job, account, os.fstat(file.fileno()).st_size) if resume and job is not None else 0
     except InputError:
@@ -167,7 +167,7 @@ def _say_what_is_dropped(output: Path, *, resume: bool) -> None:
             rows = int(orjson.loads(file.read(MAX_JOURNAL_BYTES))["rows"])
         if rows and not resume:
             log.warning(
-                "%s: began anew; the first %s rows of a stopped run, which --resume continues, were dropped",
+                "%s: began anew; the first %s rows of a stopped run, which `resume` continues, were dropped",
                 output, f"{rows:,}",
             )  # fmt: skip
 
@@ -183,10 +183,10 @@ def _restore(output: Path, job: JobSettings, account: Account, size: int) -> int
     except FileNotFoundError:
         return 0
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: damaged; start again without --resume") from error
+        raise InputError(f"{path}: damaged; start again without `resume`") from error
     if version != JOURNAL_VERSION:
-        raise InputError(f"{path}: written by another version of gramvec; start again without --resume")
+        raise InputError(f"{path}: written by another version of gramvec; start again without `resume`")
     check_same_job(output, orjson.loads(orjson.dumps(job)), former)
     if size < length:
-        raise InputError(f"{partial_of(output)}: shorter than in its journal; start again without --resume")
+        raise InputError(f"{partial_of(output)}: shorter than in its journal; start again without `resume`")
     return length

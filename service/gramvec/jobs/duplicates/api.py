@@ -15,7 +15,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
 from gramvec.jobs.duplicates.group_file import GroupFile
-from gramvec.jobs.duplicates.likely import STAYS, Stays, likely_pairs
+from gramvec.jobs.duplicates.likely import KEEPS, Keep, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
 from gramvec.text.arrays import Int64s
 from gramvec.text.frames import names_of, refuse_file, table_of, texts_of_column
@@ -33,7 +33,7 @@ def dedupe(
     by: By = "letters",
     model: Embedder | str | None = None,
     threshold: float | None = None,
-    keep: Stays = "first",
+    keep: Keep = "first",
     groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
 ) -> DuplicateRows:
@@ -65,8 +65,8 @@ def dedupe(
     """
     if by not in BYS:
         raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
-    if keep not in STAYS:
-        raise InputError(f"keep: must be one of {', '.join(map(repr, STAYS))}, got {keep!r}", field="keep")
+    if keep not in KEEPS:
+        raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
     named, ids, cells = _columns(rows, on, id, count=keep == "complete")

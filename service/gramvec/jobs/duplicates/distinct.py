@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, standing_for
+from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Int64s
@@ -166,24 +166,24 @@ class DuplicateRows:
         return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
-def staying_rows(distinct: DistinctRows, pairs: NearPairs, stays: Stays, cells: Int64s | None = None) -> Int64s:
+def staying_rows(distinct: DistinctRows, pairs: NearPairs, keep: Keep, cells: Int64s | None = None) -> Int64s:
     """Return int64[n], the row that stays for each row: no chain drops what is unlike it.
 
     Args:
         distinct: the different ones of n rows.
         pairs: pairs of different rows that are the same thing.
-        stays: which of several rows stays.
+        keep: which of several rows stays.
         cells: int64[n], the filled cells of each row, for "complete".
     """
     text = distinct.of_row
     rows = np.arange(len(text))
     counts = distinct.counts()
-    if stays == "longest":
+    if keep == "longest":
         rank = -np.array([sum(map(len, row)) for row in zip(*distinct.columns, strict=True)], np.int64)
     else:
-        rank = -counts if stays == "frequent" else np.zeros(len(counts), np.int64)
+        rank = -counts if keep == "frequent" else np.zeros(len(counts), np.int64)
     filled = np.flatnonzero(text >= 0)
-    of_row = -cells[filled] if stays == "complete" and cells is not None else rank[text[filled]]
+    of_row = -cells[filled] if keep == "complete" and cells is not None else rank[text[filled]]
     order = np.lexsort((filled, of_row, text[filled]))
     first = np.cumsum(counts) - counts
     best = filled[order[first]]

@@ -235,7 +235,7 @@ class GroupFile:
                     if left < 0 or len(line) > MAX_LINE_BYTES or len(state.rows) > MAX_ROWS:
                         raise InputError(
                             f"{self.path}: would have more than {MAX_ROWS:,} rows, {MAX_BYTES:,} bytes, or"
-                            f" {MAX_LINE_BYTES:,} in a line; begin another file of groups"
+                            f" {MAX_LINE_BYTES:,} in a line; give `groups_file` another name"
                         )
                     file.write(line)
         except OSError as error:
@@ -261,7 +261,7 @@ class GroupFile:
             with open(self.path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode):
-                    raise InputError(f"{self.path}: is not a regular file; name another one for the groups")
+                    raise InputError(f"{self.path}: is not a regular file; give `groups_file` another name")
                 if status.st_size > MAX_BYTES:
                     raise InputError(
                         f"{self.path}: has {status.st_size:,} bytes, a file of groups at most {MAX_BYTES:,}"
@@ -274,7 +274,9 @@ class GroupFile:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read ({error.strerror or error})") from error
         except _InvalidGroups as error:
-            raise InputError(f"{self.path}: is not a valid file of groups ({error}); name another one") from error
+            raise InputError(
+                f"{self.path}: is not a valid file of groups ({error}); give `groups_file` another name"
+            ) from error
 
     def _check_head(self, line: bytes) -> None:
         head = _parse(line, 1)
@@ -284,7 +286,7 @@ class GroupFile:
             if head.get(name) != self._head[name]:
                 was = head.get(name)
                 values = ", ".join(map(quote, was)) if isinstance(was, list) else "none" if was is None else quote(was)
-                raise InputError(f"{self.path}: {what} {values}; do the same, or begin another file of groups")
+                raise InputError(f"{self.path}: {what} {values}; do the same, or give `groups_file` another name")
 
     def _read(self, head: Mapping[str, Any], lines: Iterable[bytes]) -> GroupState:
         state = GroupState(_whole(head, "next", 1, 1), _whole(head, "run", 1, 0))
@@ -333,14 +335,14 @@ def _check_ids(ids: Sequence[str], sources: Sequence[str] | None, name_row: Call
         for part in [key] if isinstance(key, str) else key:
             if not part or len(part) > MAX_ID or has_surrogate(part):
                 raise InputError(
-                    f"{name_row(row)} has no id, or one that is no text of at most {MAX_ID:,} characters; groups are"
-                    " kept by ids that are all there, or by the texts alone: name another column of ids, or none",
+                    f"{name_row(row)} has no id, or one that is no text of at most {MAX_ID:,} characters; name another"
+                    " column with `id`, or none, so that rows are known by their texts",
                     index=row,
                 )
         if first.setdefault(key, row) != row:
             raise InputError(
                 f"{name_row(first[key])} and {name_row(row)} have the same id {quote(ids[row])}; make them different,"
-                " name another column of ids, or none",
+                " or name another column with `id`, or none",
                 index=row,
             )
     return keys

@@ -25,7 +25,7 @@ from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
 from gramvec.jobs.duplicates.group_file import GroupFile
-from gramvec.jobs.duplicates.likely import LikelyPairs, Stays, likely_pairs
+from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
 from gramvec.jobs.duplicates.rows import (
@@ -76,14 +76,14 @@ class DedupeJob(InputFile, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
-        >>> job = DedupeJob(source="people.csv", on=["name", "city"], keep="unique.csv")  # doctest: +SKIP
+        >>> job = DedupeJob(source="people.csv", on=["name", "city"], unique="unique.csv")  # doctest: +SKIP
         >>> job.run().dropped  # doctest: +SKIP
         array([2])
 
     Attributes:
         on: the compared columns; none for the column "text". Beside an index NAME=OTHER is a column that its documents
             have as OTHER, and none is the index's own column.
-        id_column: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
+        id: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
         by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
@@ -91,8 +91,8 @@ class DedupeJob(InputFile, TableOutput):
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         groups_file: keep the ids of groups in this file, which the next run continues.
-        keep: write the input there without lines that repeat one that stays; - is standard output.
-        stays: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
+        unique: write the input there without lines that repeat one that stays; - is standard output.
+        keep: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
@@ -101,7 +101,7 @@ class DedupeJob(InputFile, TableOutput):
     """
 
     on: tuple[str, ...] = ()
-    id_column: str | None = None
+    id: str | None = None
     by: By = "letters"
     model: str | None = None
     device: Device = "auto"
@@ -109,8 +109,8 @@ class DedupeJob(InputFile, TableOutput):
     columns: RowColumns = "compared"
     groups: bool = False
     groups_file: Path | None = None
-    keep: Path | None = None
-    stays: Stays = "first"
+    unique: Path | None = None
+    keep: Keep = "first"
     against: Path | None = None
     max_pairs: PositiveNumber = MAX_PAIRS
     threads: ThreadCount | None = None
@@ -119,34 +119,34 @@ class DedupeJob(InputFile, TableOutput):
     def _check(self) -> Self:
         if self.against is not None and self.groups:
             raise OptionError(
-                "--against: lists lines beside documents of the index, which are not groups; leave out --groups",
+                "against: lists lines beside documents of the index, which are not groups; leave out `groups`",
                 field="groups",
             )
         if self.groups_file is not None and self.against is not None:
             raise OptionError(
-                "--groups-file: keeps groups of lines of INPUT, and --against compares with documents; leave out one",
+                "groups_file: keeps groups of lines of INPUT, and `against` compares with documents; leave out one",
                 field="groups_file",
             )
-        if self.groups_file in [path for path in (self.output, self.keep, self.report, STDIN) if path is not None]:
-            raise OptionError("--groups-file: give it a file of its own", field="groups_file")
+        if self.groups_file in [path for path in (self.output, self.unique, self.report, STDIN) if path is not None]:
+            raise OptionError("groups_file: give it a file of its own", field="groups_file")
         if self.by == "letters" and self.model is not None:
             raise OptionError(
-                "--model: lines are compared by letters and words; give --by meaning, or leave it out", field="model"
+                'model: lines are compared by letters and words; give `by="meaning"`, or leave it out', field="model"
             )
         if self.by == "meaning" and self.against is not None:
-            raise OptionError("--against: compares by letters and words; leave out --by meaning", field="against")
+            raise OptionError('against: compares by letters and words; leave out `by="meaning"`', field="against")
         if self.by == "meaning" and self.report is not None:
             raise OptionError(
-                "--report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
+                "report: shows probabilities, and meanings have cosines; leave out one of both", field="report"
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
-        if self.stays != "first" and (self.against is not None or (self.keep is None and self.report is None)):
+        if self.keep != "first" and (self.against is not None or (self.unique is None and self.report is None)):
             raise OptionError(
-                "--stays: chooses among lines of INPUT for --keep or --report; leave it out", field="stays"
+                "keep: chooses among lines of `source` for `unique` or `report`; leave it out", field="keep"
             )
         self._list_form()
-        form_to_keep(self.source, self.file_format(), self.keep)
+        form_to_keep(self.source, self.file_format(), self.unique)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -158,7 +158,7 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.keep, inputs=[self.source, self.against, self.groups_file])
+        run = self.begin_run(watch, self.output, self.unique, inputs=[self.source, self.against, self.groups_file])
         if self.groups_file is not None:
             check_no_input(self.groups_file, [self.source])
         name = "standard input" if self.source == STDIN else self.source.name
@@ -170,7 +170,7 @@ class DedupeJob(InputFile, TableOutput):
                 on = tuple(known)
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
-                file, self.file_format(), on, self.id_column, on_error=self.on_error, progress=watch,
+                file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN else None,
             )  # fmt: skip
             kept = None if self.groups_file is None else GroupFile(self.groups_file, on, table.id_column)
@@ -192,8 +192,8 @@ class DedupeJob(InputFile, TableOutput):
                 watch.close()
                 result = self._list_known([row for row in best if row.score >= threshold], table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
-            if self.keep is not None:
-                self._write_kept(self.keep, file, table, result, watch)
+            if self.unique is not None:
+                self._write_kept(self.unique, file, table, result, watch)
             run.write_report(
                 self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
             )
@@ -204,7 +204,7 @@ class DedupeJob(InputFile, TableOutput):
         self, duplicates: DuplicateRows, table: DedupeTable, rows: RowList, watch: JobWatch
     ) -> DedupeResult:
         """List the pairs or groups of the file."""
-        if self.keep is not None:
+        if self.unique is not None:
             _warn(table, duplicates, watch)
         if self.output is not None and self.groups:
             rows.write_groups(self.output, self._list_form(), duplicates)
@@ -221,7 +221,7 @@ class DedupeJob(InputFile, TableOutput):
 
     def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
-        return self.output_form("tsv", "--json")
+        return self.output_form("tsv")
 
     def _find_duplicates(
         self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch
@@ -239,10 +239,10 @@ class DedupeJob(InputFile, TableOutput):
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)
         cells = None
-        if self.stays == "complete":
+        if self.keep == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.stays, cells))
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells))
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""
@@ -298,14 +298,14 @@ def _warn(table: DedupeTable, duplicates: DuplicateRows, watch: JobWatch) -> Non
     if doubtful := int((likely.pairs.scores < np.float32(likely.sure)).sum()):
         watch.report(
             f"{doubtful:,} of the {len(likely.pairs.left):,} pairs, those below {likely.sure:.3f}, are not sure enough"
-            f" to leave out a {unit}: look at them in the list, or give --threshold {likely.threshold:.3f} to take them"
+            f" to leave out a {unit}: look at them in the list, or give `threshold={likely.threshold:.3f}` to take them"
             " all"
         )
     sizes = np.bincount(roots, minlength=1)
     for root in np.flatnonzero(sizes > LARGE_GROUP)[:SAMPLE].tolist():
         watch.report(
             f"{sizes[root]:,} {unit}s become one, {table.name(root)}: {_quote(table.text(root))}; raise"
-            " --threshold if they are not the same"
+            " `threshold` if they are not the same"
         )
     of_row = duplicates.distinct.of_row
     unequal: Sequence[int] = np.flatnonzero(of_row != of_row[roots]).tolist()

@@ -18,8 +18,8 @@ from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
-Stays = Literal["first", "longest", "complete", "frequent"]
-STAYS: tuple[Stays, ...] = get_args(Stays)
+Keep = Literal["first", "longest", "complete", "frequent"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
 
 
 class LikelyPairs(NamedTuple):
@@ -78,7 +78,7 @@ def likely_pairs(
     lowest = threshold_of(found.scores, same=True) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
-        raise InputError(f"more than {max_pairs:,} pairs; raise the threshold, or the most pairs (--max-pairs)")
+        raise InputError(f"more than {max_pairs:,} pairs; raise `threshold`, or `max_pairs`")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
     promise = one_table_model().promise

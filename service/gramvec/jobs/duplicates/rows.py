@@ -19,7 +19,7 @@ from gramvec.jobs.duplicates.api import why_not_compared
 from gramvec.jobs.duplicates.distinct import DistinctRows
 from gramvec.jobs.duplicates.likely import likely_known
 from gramvec.jobs.matching.inputs import MAX_NAMED, NO_ID
-from gramvec.jobs.matching.table_files import split_names
+from gramvec.jobs.matching.on import split_names
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.batches import Reader
 from gramvec.jobs.tables.columns import text_of, value_or_none
@@ -90,7 +90,7 @@ def read_rows(
         path: a file that `gramvec embed` reads.
         form: its format.
         on: the compared columns.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers; "none" for the
+        id_column: whose values name the rows; None for "id" if there is one, else the lines' numbers; "none" for the
             numbers whatever there is.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.
@@ -101,7 +101,7 @@ def read_rows(
     """
     names = list(dict.fromkeys(on))
     named = [] if id_column in (None, NO_ID) else [str(id_column)]
-    options = dict.fromkeys(names, "--on") | dict.fromkeys(named, "--id")
+    options = dict.fromkeys(names, "on") | dict.fromkeys(named, "id")
     table = read_columns(
         path, [*names, *named], format=form, options=options, optional=["id"] if id_column is None else [],
         on_error=on_error, max_rows=MAX_ROWS, progress=progress, why_bad=why_not_compared, name=name,

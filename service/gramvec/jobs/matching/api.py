@@ -16,16 +16,16 @@ from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.on import TEXT, ComparedColumn, On, pair_on, parse_on, split_both
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
 from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
 from gramvec.text.inputs import is_whole
 
-On = str | Sequence[str] | Mapping[str, float]
+# Columns of one table.
+OneSide = str | Sequence[str]
 Top = int | Literal["all"] | None
 LabelTriples = Iterable[Sequence[Any]]
-# The name of the column of texts that are in no table.
-TEXT = "text"
 
 
 def match(
@@ -33,6 +33,8 @@ def match(
     right: Any,
     *,
     on: On | None = None,
+    left_on: OneSide | None = None,
+    right_on: OneSide | None = None,
     top: Top = None,
     threshold: float | None = None,
     one_to_one: bool = False,
@@ -46,14 +48,17 @@ def match(
         left: texts, any iterable of str, without `on`; else a table: a list of dicts, a dict of lists, or a frame of
             pandas, polars or pyarrow, or what else has columns as left[name]. None, NaN and pandas.NA are "".
         right: likewise. Of `left` itself, no row is compared with itself.
-        on: the compared columns, or with labels a mapping of columns to weights.
+        on: the compared columns, as the command has them: "name", or "name=customer" where `right` calls it customer;
+            a list of these and of (left, right); or with labels a mapping of columns to weights.
+        left_on: the compared columns of `left`, in the place of `on`.
+        right_on: what `right` calls these, in the same order.
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
             labels None is what they say: 1, or "all" where many left rows have several labeled matches.
         threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
             0.35, or with labels for the matcher's own.
         one_to_one: whether no row is in two matches. Pairs are taken from the highest score down.
-        block: compare only rows with the same value in this column, except for case and surrounding spaces. Rows
-            without a value are not compared.
+        block: compare only rows with the same value in this column, "city" or "city=town", except for case and
+            surrounding spaces. Rows without a value are not compared.
         labels: (left row, right row, whether they match) for some pairs, rows from 0. Scores are then the probabilities
             of a matcher that learns from them.
         threads: threads of the sparse product.
@@ -64,10 +69,10 @@ def match(
     Raises:
         InputError: tables, options or labels are not valid, or a library is not installed.
     """
-    same = left is right
-    left, right = _tables(left, right, on)
-    fields, columns = _fields(left, right, on)
-    keys = _keys(left, right, block, on)
+    same, compared = left is right, _compared(on, left_on, right_on)
+    left, right = _tables(left, right, compared)
+    fields, columns = _fields(left, right, compared)
+    keys = _keys(left, right, block, compared)
     if labels is None:
         highest = None if top is None else _top(top)
         options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
@@ -77,18 +82,23 @@ def match(
     return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
 
 
-def pair_scores(left: Any, right: Any, *, on: On | None = None) -> Floats:
+def pair_scores(
+    left: Any, right: Any, *, on: On | None = None, left_on: OneSide | None = None, right_on: OneSide | None = None
+) -> Floats:
     """Return the probability that the left and the right row of each pair are the same thing, float32[n].
 
     Args:
         left: n texts, or with `on` a table of n rows; as of `match`.
         right: n texts or rows, the partners of the left ones.
-        on: the compared columns.
+        on: the compared columns, as of `match`.
+        left_on: those of `left`, in the place of `on`.
+        right_on: what `right` calls these.
 
     Raises:
         InputError: texts or tables are not valid, or have different lengths.
     """
-    fields, _ = _fields(*_tables(left, right, on), on)
+    compared = _compared(on, left_on, right_on)
+    fields, _ = _fields(*_tables(left, right, compared), compared)
     check_unweighted(fields)
     return score_given([field.left for field in fields], [field.right for field in fields])
 
@@ -107,6 +117,8 @@ class Matcher:
         labels: LabelTriples,
         *,
         on: On | None = None,
+        left_on: OneSide | None = None,
+        right_on: OneSide | None = None,
         block: str | None = None,
         threads: int = 1,
     ) -> Matcher:
@@ -115,10 +127,11 @@ class Matcher:
         Raises:
             InputError: tables or labels are not valid, labels contradict, or there are fewer than 5 of either kind.
         """
-        tables = _tables(left, right, on)
-        fields, columns = _fields(*tables, on)
+        compared = _compared(on, left_on, right_on)
+        tables = _tables(left, right, compared)
+        fields, columns = _fields(*tables, compared)
         given = labels_of(labels)
-        pair = TablePair(fields, _keys(*tables, block, on), same=left is right, threads=threads)
+        pair = TablePair(fields, _keys(*tables, block, compared), same=left is right, threads=threads)
         return cls(fit_matcher(pair, columns, given))
 
     @classmethod
@@ -165,8 +178,9 @@ class Matcher:
             Field(texts_of_column(tables[0], name), texts_of_column(tables[1], other), weight)
             for (name, other), weight in zip(known.columns, known.weights, strict=True)
         ]
-        keys = None if block is None else (texts_of_column(tables[0], block), texts_of_column(tables[1], block))
-        pair = TablePair(fields, keys, ngrams=known.ngrams, same=left is right, threads=threads)
+        pair = TablePair(
+            fields, _key_columns(tables[0], tables[1], block), ngrams=known.ngrams, same=left is right, threads=threads
+        )
         return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
 
 
@@ -192,32 +206,52 @@ def _with_columns(rows: Any) -> Any:
     return table_of(rows) if isinstance(rows, list | tuple | Iterator) else rows
 
 
-def _tables(left: Any, right: Any, on: On | None) -> tuple[Any, Any]:
-    """Return both tables with columns, or without `on` the texts. Raises InputError for texts with `on`."""
-    if on is None:
+def _compared(on: On | None, left_on: OneSide | None, right_on: OneSide | None) -> Sequence[ComparedColumn] | None:
+    """Return the compared columns, each once; None for texts. Raises InputError where both ways name columns."""
+    if left_on is None and right_on is None:
+        return None if on is None else [*dict.fromkeys(parse_on(on))]
+    if on is not None:
+        raise InputError("on: names the columns of both tables; leave it out, or left_on and right_on", field="on")
+    return [*dict.fromkeys(pair_on(left_on, right_on))]
+
+
+def _tables(left: Any, right: Any, compared: Sequence[ComparedColumn] | None) -> tuple[Any, Any]:
+    """Return both tables with columns, or where none are compared the texts. Raises InputError for texts with columns.
+
+    No rows have any column.
+    """
+    if compared is None:
         return left, right
     for table in (left, right):
         refuse_file(table, "gramvec.jobs.MatchJob")
     tables = _with_columns(left), _with_columns(right)
     if any(isinstance(table, list) and table for table in tables):
         raise InputError("on names columns, and these rows are texts; leave it out", field="on")
-    # No rows have any column.
     return tuple(defaultdict(list) if isinstance(table, list) else table for table in tables)
 
 
-def _fields(left: Any, right: Any, on: On | None) -> tuple[list[Field], list[tuple[str, str]]]:
-    if on is None:
+def _fields(
+    left: Any, right: Any, compared: Sequence[ComparedColumn] | None
+) -> tuple[list[Field], list[tuple[str, str]]]:
+    if compared is None:
         if any(isinstance(table, Mapping) or len(getattr(table, "shape", ())) == 2 for table in (left, right)):
             raise InputError("these are tables; name the columns to compare with on", field="on")
         return [Field(texts_or_empty(left), texts_or_empty(right), 1.0)], [(TEXT, TEXT)]
-    weights = dict(on) if isinstance(on, Mapping) else dict.fromkeys([on] if isinstance(on, str) else on, 1.0)
     fields = [
-        Field(texts_of_column(left, name), texts_of_column(right, name), weight) for name, weight in weights.items()
+        Field(texts_of_column(left, column.left), texts_of_column(right, column.right), column.weight)
+        for column in compared
     ]
-    return fields, [(name, name) for name in weights]
+    return fields, [(column.left, column.right) for column in compared]
 
 
-def _keys(left: Any, right: Any, block: str | None, on: On | None) -> Blocks | None:
-    if block is not None and on is None:
+def _keys(left: Any, right: Any, block: str | None, compared: Sequence[ComparedColumn] | None) -> Blocks | None:
+    if block is not None and compared is None:
         raise InputError("block names a column, so the tables need columns: give on=", field="block")
-    return (texts_of_column(left, block), texts_of_column(right, block)) if block is not None else None
+    return _key_columns(left, right, block)
+
+
+def _key_columns(left: Any, right: Any, block: str | None) -> Blocks | None:
+    left_name, right_name = split_both("block", block)
+    if left_name is None or right_name is None:
+        return None
+    return texts_of_column(left, left_name), texts_of_column(right, right_name)

@@ -23,7 +23,7 @@ from gramvec.progress import NO_PROGRESS, Progress
 HEADED = ("csv", "tsv", *SPREADSHEETS)
 MAX_LABELS = 1_000_000
 MAX_NAMED = 20
-# The value of --id where no column has the ids.
+# The value of `id` where no column has the ids.
 NO_ID = "none"
 WANTED = "labels have columns left and right (ids of both tables; or left_id and right_id) and match (1 or 0)"
 # In a file that `gramvec match` wrote, left and right are texts.
@@ -81,8 +81,8 @@ def read_table(
         path: a file that `gramvec embed` reads.
         form: its form, or its whole format.
         columns: the columns to be compared.
-        id_column: whose values name the rows; None for "id" if there is one, else the rows' numbers from 1; "none" for
-            the numbers whatever there is.
+        id_column: whose values name the rows; None for "id" if there is one, else the lines' numbers; "none" for the
+            numbers whatever there is.
         block: another column to be read, whose values say which rows are compared.
         on_error: "stop" at a bad row, or "skip" it.
         progress: shows the reading.
@@ -91,13 +91,13 @@ def read_table(
         InputError: naming file and line, for a bad line, a column that is not there, an id that is missing or occurs
             twice, a file without a header, and too many rows. A table of no rows is none of these.
     """
-    options = dict.fromkeys([block] if block else [], "--block") | dict.fromkeys(columns, "--on")
+    options = dict.fromkeys([block] if block else [], "block") | dict.fromkeys(columns, "on")
     names = list(options)
     without = id_column == NO_ID
     if without:
         id_column = None
     wanted = [*names, id_column] if id_column else names
-    options |= {id_column: "--id"} if id_column else {}
+    options |= {id_column: "id"} if id_column else {}
     optional = [] if id_column or without else ["id"]
     found = read_columns(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,
@@ -107,7 +107,7 @@ def read_table(
         raise InputError(f"{path}: is empty; its first line must name the columns")
     numbered = without or (id_column is None and "id" not in found.found)
     if numbered:
-        ids = [str(row) for row in range(1, len(found.numbers) + 1)]
+        ids = [str(number) for number in found.numbers]
         others = [*found.found]
     else:
         ids = found.values[id_column or "id"]
@@ -122,13 +122,13 @@ def _check_ids(table: Columns, ids: Sequence[str]) -> None:
     for number, given_id in zip(table.numbers, ids, strict=True):
         if not given_id:
             raise InputError(
-                f"{table.name}: {table.unit} {number}: has no id; name another column with --id, or number the rows: "
-                "--id none"
+                f"{table.name}: {table.unit} {number}: has no id; name another column with `id`, or number the rows: "
+                '`id="none"`'
             )
         if given_id in first:
             raise InputError(
                 f"{table.name}: {table.unit}s {first[given_id]} and {number} have the same id {given_id[:100]!r}; "
-                "make them different, name another column with --id, or number the rows: --id none"
+                'make them different, name another column with `id`, or number the rows: `id="none"`'
             )
         first[given_id] = number
 
@@ -185,7 +185,9 @@ def read_labels(
                 raise InputError(f"{place}: more than {MAX_LABELS:,} labeled pairs; give fewer")
         skipped += bad.count
     if both and on_error == "stop":
-        raise InputError(f"{_contradictions(both.values())}; keep one of each, or leave them out with --on-error skip")
+        raise InputError(
+            f'{_contradictions(both.values())}; keep one of each, or leave them out with `on_error="skip"`'
+        )
     kept = _sort_triples((*pair, match) for pair, (match, _) in found.items() if pair not in both)
     return LabelFiles(kept, skipped + len(both))
 
@@ -248,7 +250,7 @@ def _labeled_rows(
             bad.unit = rows.unit
             if rows.names is not None and "match" not in rows.names:
                 has = ", ".join(quote(name) for name in rows.names[:MAX_NAMED])
-                separated = ", or say what separates them with --delimiter" if len(rows.names) == 1 else ""
+                separated = ", or say what separates them with `delimiter`" if len(rows.names) == 1 else ""
                 raise InputError(f"{path}: {WANTED}; it has {has or 'none'}{separated}")
             for number, record, why in rows:
                 place = f"{path}: {rows.unit} {number}"
@@ -321,14 +323,14 @@ def why_changed(digest: str, now: str, *, numbered: bool) -> str | None:
     if has_digest:
         return (
             "names rows by number, and was labeled by other columns, so they may be other rows; compare those columns,"
-            " or name rows by a column of ids (--id)"
+            " or name rows by a column of ids (`id`)"
         )
     return (
-        f"names rows by number, and has no {DIGEST}, so they may be other rows; name rows by a column of ids (--id), or"
-        " label what gramvec review or --review writes"
+        f"names rows by number, and has no {DIGEST}, so they may be other rows; name rows by a column of ids (`id`), or"
+        " label what gramvec review or `review` writes"
     )
 
 
 def _of_labels(message: str) -> str:
     """Return a message with the options of labels in the place of those of tables."""
-    return re.sub("--(encoding|delimiter)", r"--labels-\1", message)
+    return re.sub("`(encoding|delimiter)", r"`labels_\1", message)

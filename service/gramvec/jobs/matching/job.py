@@ -7,7 +7,7 @@ import tempfile
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -36,8 +36,9 @@ from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.matching.report import given_report, match_report, pair_model_fact
-from gramvec.jobs.matching.table_files import ComparedColumn, ReadTables, TableFiles, default_columns
+from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import STDIN, UTF_8, spool
@@ -76,8 +77,8 @@ class MatchJob(TableFiles, TableOutput):
         '2 of 3 rows of ours.csv have a match, 2 pairs at the threshold 0.350, of which 97% are expected to be right'
 
     Attributes:
-        top: right rows for a left row at most; None for all, or what labels say.
-        every: write all right rows above the threshold, with labels that say otherwise, too.
+        top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
+            labels None is what they say.
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
         one_to_one: write each row in one match at most.
         columns: write the "compared" texts, or "all" columns of both rows.
@@ -96,8 +97,7 @@ class MatchJob(TableFiles, TableOutput):
     The other attributes are those of `TableFiles` and `TableOutput`.
     """
 
-    top: PositiveNumber | None = None
-    every: bool = False
+    top: PositiveNumber | Literal["all"] | None = None
     threshold: UnitNumber | None = None
     one_to_one: bool = False
     columns: RowColumns = "compared"
@@ -115,22 +115,24 @@ class MatchJob(TableFiles, TableOutput):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.every and (self.top or self.one_to_one):
+        if self.top == "all" and self.one_to_one:
             raise OptionError(
-                "--all writes every row above the threshold; give it without --top and --one-to-one", field="every"
+                'top: "all" writes every row above the threshold; leave it out, or `one_to_one`', field="top"
             )
         if self.labels and self.matcher:
-            raise OptionError("--labels learns a matcher and --matcher brings one; give one of them", field="matcher")
+            raise OptionError(
+                "matcher: was learned before, and `labels` teach another; give one of them", field="matcher"
+            )
         if self.save_matcher and not self.labels:
-            raise OptionError("--save-matcher writes what --labels taught; give --labels", field="save_matcher")
+            raise OptionError("save_matcher: writes what `labels` taught; give `labels`", field="save_matcher")
         if self.keep_labels and not self.labels:
-            raise OptionError("--keep-labels writes pairs as --labels has them; give --labels", field="keep_labels")
+            raise OptionError("keep_labels: writes pairs as `labels` has them; give `labels`", field="keep_labels")
         if self.columns == "all" and STDIN in (self.left, self.right):
             raise OptionError(
-                "--columns all reads both tables again, and standard input cannot be; give a file", field="columns"
+                'columns: "all" reads both tables again, and standard input cannot be; give a file', field="columns"
             )
         if len({(column.left, column.right) for column in self.on}) < len(self.on):
-            raise OptionError("--on names a column twice; give its weight once", field="on")
+            raise OptionError("on: names a column twice; give its weight once", field="on")
         self.output_form()
         if self.review:
             form_to_write(self.review, TABLE_FORMS, option="")
@@ -147,7 +149,7 @@ class MatchJob(TableFiles, TableOutput):
         """
         if self.review and self.review.exists():
             raise InputError(
-                f"{self.review}: exists already, perhaps with labels; give it to --labels, and --review another file"
+                f"{self.review}: exists already, perhaps with labels; give it to `labels`, and `review` another file"
             )
         if not (self.labels or self.matcher):
             check_unweighted(Field((), (), column.weight) for column in self.on)
@@ -180,17 +182,16 @@ class MatchJob(TableFiles, TableOutput):
             for (left, right), weight in zip(known.columns, known.weights, strict=True)
         )
         if self.on and self.on != learned:
-            learned_on = " ".join(
-                f"--on {left if left == right else f'{left}={right}'}:{weight:g}" for left, right, weight in learned
-            )
+            learned_on = " and ".join(f'`on="{column}"`' for column in learned)
             raise InputError(
-                f"--on names other columns than the matcher was learned from; leave it out, or give {learned_on}"
+                f"on: names other columns than the matcher was learned from; leave it out, or give {learned_on}",
+                field="on",
             )
         return learned
 
     def _limit(self, learned: int | None = None) -> int | None:
         """Return the right rows for a left row, None for all; `learned` unless an option names them."""
-        return None if self.every else self.top or learned
+        return None if self.top == "all" else self.top or learned
 
     def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
         """Return the matches by the pair model."""
@@ -288,8 +289,8 @@ class MatchJob(TableFiles, TableOutput):
         if not (self.labels or self.matcher):
             summary += f"; {matched.below:,} rows have only candidates below it"
         if matched.left_out:
-            option = "--one-to-one" if self.one_to_one else "--top"
-            summary += f"; {matched.left_out:,} more pairs above it are left out ({option})"
+            option = "one_to_one" if self.one_to_one else "top"
+            summary += f"; {matched.left_out:,} more pairs above it are left out (`{option}`)"
         return summary
 
 
@@ -318,8 +319,8 @@ class PairsJob(InputFile, TableOutput):
     Attributes:
         left: column of one text of each pair.
         right: column of the other.
-        meaning: add the cosine of both texts by this model: a name or a folder.
-        device: that computes the vectors of `meaning`.
+        model: add the cosine of both texts by this model, in a column "meaning": a name or a folder.
+        device: that computes the vectors of `model`.
         columns: write both texts ("compared"), or "all" columns of the input.
 
     The other attributes are those of `InputFile` and `TableOutput`.
@@ -327,7 +328,7 @@ class PairsJob(InputFile, TableOutput):
 
     left: str
     right: str
-    meaning: str | None = None
+    model: str | None = None
     device: Device = "auto"
     columns: RowColumns = "compared"
 
@@ -351,13 +352,13 @@ class PairsJob(InputFile, TableOutput):
             file = spool(sys.stdin.buffer, Path(folder)) if again else self.source
             table = read_columns(
                 file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
-                options={self.left: "--left", self.right: "--right"}, name="standard input" if again else None,
+                options={self.left: "left", self.right: "right"}, name="standard input" if again else None,
             )  # fmt: skip
             watch.close()
             left, right = table.values[self.left], table.values[self.right]
             scores, meanings = score_given([left], [right]), None
-            if self.meaning:
-                meanings = load(self.meaning, device=self.device).pair_similarity(left, right)
+            if self.model:
+                meanings = load(self.model, device=self.device).pair_similarity(left, right)
             if self.output is not None:
                 self._write(self.output, file, table, {"score": scores, "meaning": meanings})
         names = [f"{table.unit} {number}" for number in table.numbers]
@@ -394,7 +395,7 @@ def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatc
         for record, left, right in zip(records, pairs.left.tolist(), pairs.right.tolist(), strict=True)
     )
     write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, rows)
-    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to --labels")
+    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to `labels`")
 
 
 def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> None:
@@ -405,7 +406,7 @@ def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> No
         f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}"
     )
     if known.top is None and not same:
-        watch.report("many rows have several labeled matches, so all above the threshold are written (--all)")
+        watch.report('many rows have several labeled matches, so all above the threshold are written (`top="all"`)')
 
 
 def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:

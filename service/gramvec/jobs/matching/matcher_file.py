@@ -63,7 +63,7 @@ def load_matcher(path: Path) -> LearnedMatcher:
         # A FIFO without a writer opens at once, and is refused below.
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(f"{path}: is not a regular file; write one with --save-matcher")
+                raise InputError(f"{path}: is not a regular file; write one with `save_matcher`")
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -72,7 +72,7 @@ def load_matcher(path: Path) -> LearnedMatcher:
             raise _InvalidMatcher(f"it has more than {MAX_BYTES >> 20} MiB")
         return _matcher(data)
     except _InvalidMatcher as error:
-        raise InputError(f"{path}: is not a valid matcher ({error}); write one with --save-matcher") from error
+        raise InputError(f"{path}: is not a valid matcher ({error}); write one with `save_matcher`") from error
 
 
 def _matcher(data: bytes) -> LearnedMatcher:

@@ -17,8 +17,8 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
-# Of the pairs that --keep goes by, so many are right in nine of ten tables; where not all pairs are, and not only a few
-# of them, the least probability of one.
+# Of the pairs that `unique` goes by, so many are right in nine of ten tables; where not all pairs are, and not only a
+# few of them, the least probability of one.
 SURE_SHARE, SURE_PAIR, FEW_PAIRS = 0.9, 0.8, 5
 
 

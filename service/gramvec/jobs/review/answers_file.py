@@ -56,7 +56,7 @@ class AnswersFile:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise InputError(
-                f"{self.path}: another review has it open; close that one, or give --labels another file"
+                f"{self.path}: another review has it open; close that one, or give `labels` another file"
             ) from error
 
     def _read(self) -> list[list[str]]:

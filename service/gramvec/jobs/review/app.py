@@ -138,7 +138,7 @@ class ReviewServer:
             self._socket.listen()  # so that a browser that opens the address at once waits
         except OSError as error:
             self._socket.close()
-            raise InputError(f"port {port} of {HOST} is taken; give another --port") from error
+            raise InputError(f"port {port} of {HOST} is taken; give another `port`") from error
         token = secrets.token_urlsafe(24)
         self.address = f"http://{HOST}:{self._socket.getsockname()[1]}/{token}/"
         app = create_review_app(session, token, self._stop_soon)

@@ -67,9 +67,9 @@ class PairReviewJob(TableFiles):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.output == STDIN:
-            raise OptionError("-o - is standard output; a review writes its matches to a file", field="output")
+            raise OptionError("output: must be a file, got - (standard output)", field="output")
         if len({(column.left, column.right) for column in self.on}) < len(self.on):
-            raise OptionError("--on names a column twice; leave one out", field="on")
+            raise OptionError("on: names a column twice; leave one out", field="on")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH, write_command: WriteCommand | None = None) -> list[str] | None:
@@ -94,7 +94,7 @@ class PairReviewJob(TableFiles):
             if read.numbered and DIGEST not in answers.columns:
                 raise InputError(
                     f"{self.labels}: names rows by number, and has no column {DIGEST}, so they may be other rows; name"
-                    " rows by a column of ids (--id), or give --labels another file"
+                    " rows by a column of ids (`id`), or give `labels` another file"
                 )
             self._check_answers(read, len(answers.answers), watch)
             title = f"Review of {self.left.name}"
@@ -158,7 +158,7 @@ class LabelReviewJob(InputFile):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.output == STDIN:
-            raise OptionError("-o - is standard output; a review writes its matches to a file", field="output")
+            raise OptionError("output: must be a file, got - (standard output)", field="output")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH, write_command: WriteCommand | None = None) -> list[str] | None:
@@ -188,7 +188,7 @@ class LabelReviewJob(InputFile):
     def _read_texts(self, watch: JobWatch) -> list[str]:
         """Return the different texts, white space as single spaces, so that each answer is a line of its file."""
         table = read_columns(
-            self.source, [self.column], format=self.file_format(), options={self.column: "--column"},
+            self.source, [self.column], format=self.file_format(), options={self.column: "column"},
             on_error=self.on_error, progress=watch, task=f"reading {self.source.name}",
         )  # fmt: skip
         return [text for text in dict.fromkeys(" ".join(text.split()) for text in table.values[self.column]) if text]

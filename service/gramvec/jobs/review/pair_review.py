@@ -83,7 +83,7 @@ class PairReview:
         found = scored.first_rows()
         found = select_pairs(found, found.scores >= np.float32(MIN_SCORE))
         if not len(found.left):
-            raise InputError("no two rows have enough in common to be asked about; compare other columns with --on")
+            raise InputError("no two rows have enough in common to be asked about; compare other columns with `on`")
         self._pairs = found
         self._rows: tuple[dict[str, int], dict[str, int]] = (
             {name: row for row, name in enumerate(tables.ids[0])},

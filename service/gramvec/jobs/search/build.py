@@ -49,7 +49,7 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.threads import count_cores, map_in_order
 
 MAX_NAMED = 5
-# After how long a build commits what it has, which --resume continues from.
+# After how long a build commits what it has, which `resume` continues from.
 CHECKPOINT_SECONDS = 60.0
 EMPTY = "there is no text in the input; an index needs at least one"
 
@@ -118,14 +118,14 @@ def build_index(
     if id_column is not None:
         check_name(id_column)
     if resume and source == STDIN:
-        raise InputError("--resume needs a file to read from: a pipe cannot be read twice")
+        raise InputError("resume: needs a file to read from, a pipe cannot be read twice", field="resume")
     made = make_folder(output)
     if not _current(output):
         try:
             _journal(output)
         except InputError:
             raise InputError(
-                f"{output}: its {JOURNAL} is damaged, or no build's; delete it, or choose another --output"
+                f"{output}: its {JOURNAL} is damaged, or no build's; delete it, or choose another `output`"
             ) from None
     try:
         with lock_for_writing(output), closing(Source(source, form or form_of(source))) as opened:
@@ -203,7 +203,7 @@ class _Build:
         point = next((checkpoint for checkpoint in (*checkpoints, start) if checkpoint.rows == self._writer.rows), None)
         if point is None:
             self._writer.close()
-            raise InputError(f"{output}: what is left of its build is damaged; start again without --resume")
+            raise InputError(f"{output}: what is left of its build is damaged; start again without `resume`")
         self._point = point
         account.restore({"position": point.position, "rows": point.read, "bad": point.bad})
         self._account, self._resumed, self._next_id = account, point.read, point.next_id
@@ -263,7 +263,7 @@ class _Build:
         write_whole(self._output / JOURNAL, orjson.dumps(content))
 
     def _raise_failure(self, error: BaseException) -> None:
-        """Keep what --resume can continue from; raise what a stop and a full disk become."""
+        """Keep what `resume` can continue from; raise what a stop and a full disk become."""
         self._writer.close(undo=True)
         kept = self._point.read if self._point.rows and not isinstance(error, InputError) else 0
         if not kept:
@@ -332,7 +332,7 @@ def _journal(output: Path) -> _Journal | None:
 
 
 def _journal_error(output: Path) -> InputError:
-    return InputError(f"{output / JOURNAL}: damaged; start again without --resume")
+    return InputError(f"{output / JOURNAL}: damaged; start again without `resume`")
 
 
 def _clear_build(output: Path) -> None:

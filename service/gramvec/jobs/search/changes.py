@@ -72,7 +72,7 @@ def add_to_index(
         manifest = read_manifest(path)
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:
-            raise InputError(f"{path}: counts its ids, so no row has another's; build it with --id to replace rows")
+            raise InputError(f"{path}: counts its ids, so no row has another's; build it with `id` to replace rows")
         reader = open_reader(opened, form or form_of(source), manifest.column, keep=True)
         account = Account.of(reader, on_error, progress, "indexing")
         encoder = DocumentEncoder(embedder, manifest, account.bad, truncate)

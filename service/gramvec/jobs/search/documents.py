@@ -149,11 +149,11 @@ class DocumentEncoder:
             return str(self._manifest.next_id + number)
         value = value_at(record, name)
         if value is MISSING:
-            raise InputError(f"no {name!r} to take the id from; name another one with --id")
+            raise InputError(f"no {name!r} to take the id from; name another one with `id`")
         if isinstance(value, bool) or not isinstance(value, str | int) or not 0 < len(str(value)) <= MAX_ID:
             raise InputError(
                 f"{name!r}: is not a valid id (a number, or a text of 1 to {MAX_ID} characters); mend it, or name"
-                " another one with --id"
+                " another one with `id`"
             )
         return str(value)
 
@@ -173,13 +173,13 @@ def values_by(by: FilterColumn, record: Mapping[str, Any], *, guessed: bool = Fa
         shown = f"{quote(str(value)[:100])} in {quote(by.column)}"
         if guessed and by.kind == "number" and is_code(value):
             raise InputError(
-                f"{shown} is no plain number, as the first ones are; build with --filter {by.column}:text, or :number"
+                f'{shown} is no plain number, as the first ones are; build with `filter="{by.column}:text"`, or :number'
             )
         try:
             found.append(value_of(by.kind, value))
         except (ValueError, TypeError, OverflowError):
             raise InputError(
-                f"{shown} is not a {by.kind} to filter by; mend it, or build with --filter {by.column}:text"
+                f'{shown} is not a {by.kind} to filter by; mend it, or build with `filter="{by.column}:text"`'
             ) from None
     return list(dict.fromkeys(found))
 

@@ -89,7 +89,7 @@ def columns_of(named: Iterable[str], records: Sequence[Mapping[str, Any]]) -> tu
         check_name(name)
         values = [*chain.from_iterable(values_in(value_or_none(record, name)) for record in records)]
         if records and not values:
-            raise InputError(f"no row has a value in {quote(name)}; name a column of the input with --filter")
+            raise InputError(f"no row has a value in {quote(name)}; name a column of the input with `filter`")
         found.append(FilterColumn(column=name, kind=kind or _guess_kind(values)))
     if len({column.column for column in found}) < len(found):
         raise InputError("a column to filter by is named twice; leave one out")
@@ -230,7 +230,8 @@ def parse_conditions(conditions: Iterable[str]) -> dict[str, Any]:
         held = where.setdefault(name, {} if bounds else [])
         if isinstance(held, dict) != bool(bounds) or (bounds and held.keys() & bounds.keys() - {"ne"}):
             raise InputError(
-                f"--where {condition!r} does not go with another condition on {quote(name)}; leave one out"
+                f"where: {condition!r} does not go with another condition on {quote(name)}; leave one out",
+                field="where",
             )
         if "ne" in bounds:
             bounds = {"ne": [*held.get("ne", []), bounds["ne"]]}
@@ -243,8 +244,9 @@ def _parts(condition: str) -> tuple[str, dict[str, Any], list[str | None]]:
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise InputError(
-            f"--where {condition!r} is not a condition; write COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or"
-            " COLUMN:[A TO B]"
+            f"where: {condition!r} is not a condition; write COLUMN=VALUE, COLUMN!=VALUE, COLUMN>=VALUE or"
+            " COLUMN:[A TO B]",
+            field="where",
         )
     name, operator, value = match.groups()
     if name != name.rstrip():  # spaces before the operator are spaces around it
@@ -277,7 +279,7 @@ def conditions_of(columns: Collection[FilterColumn], where: Where | None) -> Con
         if name not in known:
             choice = f"only by {', '.join(map(quote, known))}: name" if known else "name"
             raise InputError(
-                f"the index cannot be narrowed by {quote(str(name))}; {choice} columns with --filter when it is built",
+                f"the index cannot be narrowed by {quote(str(name))}; {choice} columns with `filter` when it is built",
                 field="where",
             )
         found.update(_bounds(known[name], given) if isinstance(given, Mapping) else [_one_of(known[name], given)])

@@ -79,7 +79,7 @@ def read_manifest(path: Path, oldest: int = FORMAT) -> IndexManifest:
     try:
         data = read_bounded(path / MANIFEST, MAX_MANIFEST)
     except FileNotFoundError:
-        half = f"its build was not finished, continue it with --resume, or {BUILD}"
+        half = f"its build was not finished, continue it with `resume`, or {BUILD}"
         raise InputError(f"{path}: not an index; {half if (path / JOURNAL).exists() else BUILD}") from None
     except OSError as error:
         raise InputError(f"{path}: unreadable ({error.strerror}); give the folder of an index") from error
@@ -148,7 +148,7 @@ def make_folder(output: Path) -> bool:
             reads.
     """
     if output.is_file() or output.is_symlink():
-        raise InputError(f"{output}: is a file, and an index is a folder; choose another --output")
+        raise InputError(f"{output}: is a file, and an index is a folder; choose another `output`")
     try:
         if not output.is_dir():
             output.mkdir()
@@ -158,16 +158,16 @@ def make_folder(output: Path) -> bool:
         ours = {MANIFEST, JOURNAL, LOCK, *_STAGES}
         others = [name for name in names - ours if not (named and is_generation(output / name))]
     except OSError as error:
-        raise InputError(f"{output}: not writable ({error.strerror}); choose another --output") from error
+        raise InputError(f"{output}: not writable ({error.strerror}); choose another `output`") from error
     if others:
         raise InputError(
-            f"{output}: holds other files than an index ({min(others)[:50]!r} is one); choose another --output"
+            f"{output}: holds other files than an index ({min(others)[:50]!r} is one); choose another `output`"
         )
     if MANIFEST in names:
         try:
             read_manifest(output)
         except InputError as error:
-            raise InputError(f"{error}; nothing was changed here, choose another --output to build one") from None
+            raise InputError(f"{error}; nothing was changed here, choose another `output` to build one") from None
     return False
 
 

@@ -99,8 +99,8 @@ class Index:
         *,
         model: str | os.PathLike[str] | Embedder = "gramvec-en",
         column: str = "text",
-        id_column: str | None = None,
-        filters: Iterable[str] = (),
+        id: str | None = None,  # noqa: A002 - the name of the option
+        filter: Iterable[str] = (),  # noqa: A002 - likewise
     ) -> Index:
         """Build an index of texts, or of dicts whose `column` is a text, and open it; an index that is there goes.
 
@@ -109,17 +109,15 @@ class Index:
             records: any iterable, read once, in bounded memory; or a frame of pandas, polars or pyarrow.
             model: what makes the vectors.
             column: the texts.
-            id_column: ids, all different; None counts from 1.
-            filters: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
+            id: column of ids, all different; None counts from 1.
+            filter: columns that searches can be narrowed by, as NAME or NAME:text, NAME:number, NAME:date.
 
         Raises:
             InputError: a record has no text, two have one id, or there is none.
         """
         embedder = model if isinstance(model, Embedder) else load(model)
         with spool_records(records, column) as source:
-            build_index(
-                embedder, source, Path(path), form="jsonl", column=column, id_column=id_column, filters=[*filters]
-            )
+            build_index(embedder, source, Path(path), form="jsonl", column=column, id_column=id, filters=[*filter])
         return cls(path, model=embedder)
 
     @property

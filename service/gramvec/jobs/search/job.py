@@ -28,7 +28,7 @@ from gramvec.jobs.search.index import MAX_HITS, Index, find_model
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.inputs import FORMS, read_lines
-from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, free_names, write_table
 from gramvec.jobs.tables.staging import check_outputs
 from gramvec.runtime.base import Device
 
@@ -48,8 +48,8 @@ class BuildJob(InputFile):
     Attributes:
         output: folder of the index; an index that is there is replaced when the new one is complete.
         column: of the texts.
-        id_column: of ids, all different; None for the lines' numbers.
-        filters: columns that searches can be narrowed by: NAME, NAME:text, NAME:number or NAME:date.
+        id: column of ids, all different; None for the lines' numbers.
+        filter: columns that searches can be narrowed by: NAME, NAME:text, NAME:number or NAME:date.
         model: name of a model, or a folder.
         device: that computes the vectors.
         truncate: cut a text at `max_characters` instead of refusing it.
@@ -62,8 +62,8 @@ class BuildJob(InputFile):
 
     output: Path
     column: str = COLUMN
-    id_column: str | None = None
-    filters: tuple[str, ...] = ()
+    id: str | None = None
+    filter: tuple[str, ...] = ()
     model: str = DEFAULT_MODEL
     device: Device = "auto"
     truncate: bool = False
@@ -78,7 +78,7 @@ class BuildJob(InputFile):
         with closing(opened) as embedder:
             done = build_index(
                 embedder, self.source, self.output, form=self.file_format(), column=self.column,
-                id_column=self.id_column, filters=self.filters, truncate=self.truncate, on_error=self.on_error,
+                id_column=self.id, filters=self.filter, truncate=self.truncate, on_error=self.on_error,
                 resume=self.resume, threads=self.threads, progress=watch,
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)
@@ -136,7 +136,7 @@ class RemoveJob(FileJob):
         """Remove the rows, and return how many are left. Raises as `remove_from_index` does."""
         ids = [*self.ids, *filter(None, _read_lines(self.file) if self.file is not None else ())]
         if not ids:
-            raise OptionError("no ids to remove; give ids, or a file of them with --ids", field="ids")
+            raise OptionError("ids: there are none to remove; give some, or a `file` of them", field="ids")
         left = remove_from_index(self.index, ids)
         watch.report(f"{len(set(ids)):,} rows removed, {left:,} left in {self.index}")
         return left
@@ -193,6 +193,7 @@ class SearchJob(FileJob):
         min_score: leave out hits with a lower score.
         literal: take -word and "a phrase" in a query as they are.
         output: a .csv, .tsv, .jsonl or .parquet file of the hits; - is standard output; None writes none.
+        format: of the output; None goes by its ending.
         overwrite: replace an output that gramvec did not write.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
         model: name of a model, or a folder; None for the index's.
@@ -211,6 +212,7 @@ class SearchJob(FileJob):
     min_score: Annotated[float, Field(ge=0)] = 0.0
     literal: bool = False
     output: Path | None = None
+    format: TableForm | None = None
     overwrite: bool = False
     safe_cells: bool = False
     model: str | None = None
@@ -221,14 +223,14 @@ class SearchJob(FileJob):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.queries and self.file is not None:
-            raise OptionError("queries and --file are both given; leave one of them out", field="queries")
+            raise OptionError("queries: are given, and so is `file`; leave one of them out", field="queries")
         if not self.queries and self.file is None:
-            raise OptionError("no query is given; write one, or name a file of queries with --file", field="queries")
+            raise OptionError("queries: none is given; write one, or name a `file` of queries", field="queries")
         if self.file is not None and self.file.suffix.lower().removeprefix(".") in FORMS[1:]:
             raise InputError(
-                f"{self.file}: is a table, and --file has a query a line; save its column of queries as .txt"
+                f"{self.file}: is a table, and `file` has a query a line; save its column of queries as .txt"
             )
-        form_to_write(self.output, TABLE_FORMS, option="")
+        form_to_write(self.output, TABLE_FORMS, self.format, "csv")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> int:
@@ -252,7 +254,7 @@ class SearchJob(FileJob):
 
         if self.output is None:
             return sum(1 for _ in answers)
-        form = form_to_write(self.output, TABLE_FORMS, option="")
+        form = form_to_write(self.output, TABLE_FORMS, self.format, "csv")
         write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records(), safe_cells=self.safe_cells)
         return answered
 

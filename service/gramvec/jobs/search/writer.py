@@ -117,7 +117,7 @@ class IndexWriter:
         if there and not replace:
             raise InputError(
                 f"{self._path}: has the id {quote(there[0])} already; nothing was added: leave the row out, or replace"
-                " rows with --replace"
+                " rows with `replace`"
             )
         self.remove(there)
 
@@ -175,7 +175,7 @@ class SeenIds:
         self._known = np.sort(np.frombuffer(data[: len(data) // 8 * 8], np.uint64)[:rows])
         self._recent: dict[int, str] = {}
         if len(self._known) < rows:
-            raise InputError(f"{path}: cut off; start again without --resume")
+            raise InputError(f"{path}: cut off; start again without `resume`")
         if path is not None:
             open_behind(path, 8 * rows).close()
         self._unsaved: list[int] = []

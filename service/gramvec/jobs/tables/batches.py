@@ -108,12 +108,13 @@ def suggest_columns(name: str, names: Iterable[str], option: str) -> str | None:
     for between in ",;|+":
         parts = [part.strip() for part in name.split(between)]
         if len(parts) > 1 and known.issuperset(parts):
-            return f"name one column at a time: {' '.join(f'{option} {part}' for part in parts[:MAX_NAMED])}"
+            each = " ".join(f'`{option}="{part}"`' for part in parts[:MAX_NAMED])
+            return f"name one column at a time: {each}"
     left, colon, right = name.partition(":")
     if colon and left in known:
-        return f"columns of two names are written {option} {left}={right}"
+        return f'columns of two names are written `{option}="{left}={right}"`'
     if any(column.partition("=")[0] == name for column in known):
-        return f"choose one with {option}, and write \\= for a = in its name"
+        return f"choose one with `{option}`, and write \\= for a = in its name"
     return None
 
 
@@ -158,7 +159,7 @@ class ColumnNames:
         place = _number(places)
         return f"the header names {quote_column(name)} {len(places)} times, {place}; called here the later {them}"
 
-    def check(self, name: str, where: str, remedy: str = "choose one with --column") -> None:
+    def check(self, name: str, where: str, remedy: str = "choose one with `column`") -> None:
         """Raise InputError if the header does not name this column, or names it several times."""
         if len(self._places.get(name, ())) > 1:
             raise InputError(

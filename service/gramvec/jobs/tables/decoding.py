@@ -73,12 +73,12 @@ def ends_lines_with_cr(head: bytes) -> bool:
 def what_it_is(head: bytes) -> str | None:
     """Return what to say of a file whose first bytes are not text in an encoding that has ASCII, else None."""
     if head.startswith(ZIP) and b"\0" in head:
-        return "is a zip file, as .xlsx and .ods are; give it that ending, or --input-format xlsx"
+        return 'is a zip file, as .xlsx and .ods are; give it that ending, or `input_format="xlsx"`'
     if head.startswith(PARQUET) and b"\0" in head:
-        return "is Parquet; give it that ending, or --input-format parquet"
+        return 'is Parquet; give it that ending, or `input_format="parquet"`'
     pairs = len(head) // 2
     if pairs >= 4 and not head.startswith(UTF_8_MARK):
         for place, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
             if head[place::2].count(0) > 0.6 * pairs and head[1 - place :: 2].count(0) < 0.1 * pairs:
-                return f"looks like UTF-16 without a byte order mark; give --encoding {encoding}"
+                return f'looks like UTF-16 without a byte order mark; give `encoding="{encoding}"`'
     return None

@@ -101,10 +101,10 @@ def codec_name(encoding: str) -> str:
     return UTF_8 if name == "ascii" else name
 
 
-def form_of(path: Path, option: str = "--input-format") -> Form:
+def form_of(path: Path, option: str = "input_format") -> Form:
     """Return the form that a file's ending names, also before .gz or .zst; "txt" without an ending.
 
-    Raises InputError, which names the option that gives the form, for an ending that no reader has.
+    Raises InputError, which names the field that gives the form, for an ending that no reader has.
     """
     name = path.name.lower()
     for ending in COMPRESSED:
@@ -114,8 +114,8 @@ def form_of(path: Path, option: str = "--input-format") -> Form:
     if found is None:
         known = ", ".join(f".{form}" for form in FORMS)
         raise InputError(
-            f"{path}: nothing is read as .{ending}; rename it to what it is ({known}), or give {option}, such as"
-            f" {option} txt"
+            f"{path}: nothing is read as .{ending}; rename it to what it is ({known}), or give `{option}`,"
+            f' such as `{option}="txt"`'
         )
     return found
 
@@ -215,7 +215,7 @@ class Source:
             while rest > 0 and (taken := self.stream.read(min(rest, SKIP_BYTES))):
                 rest -= len(taken)
         if rest:
-            raise InputError(f"{self.name}: ends before the place where a run was stopped; start without --resume")
+            raise InputError(f"{self.name}: ends before the place where a run was stopped; start without `resume`")
 
     def close(self) -> None:
         """Close the file, and call what `also_closed` holds; standard input stays open."""

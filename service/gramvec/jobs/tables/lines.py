@@ -28,19 +28,19 @@ def not_in_encoding(line: bytes, error: UnicodeDecodeError, *, marked: bool) -> 
     if marked:
         return f"not UTF-8 ({error.reason}), though the file begins with its byte order mark; convert the file"
     if error.encoding.replace("-", "") != "utf8":
-        return f"not {error.encoding} ({error.reason}); give another --encoding"
+        return f"not {error.encoding} ({error.reason}); give another `encoding`"
     why = f"not UTF-8 ({error.reason})"
     begin = max(error.start - 10, 0)
     try:
         text = line[begin : error.end + 10].decode(_LATIN)
         found = line[error.start : error.start + 1].decode(_LATIN)
     except UnicodeDecodeError:
-        return f"{why}; give its --encoding, or convert the file"
+        return f"{why}; give its `encoding`, or convert the file"
     # A sign such as a euro's stands by itself; in other encodings bytes over 127 come in rows.
     single = all(byte < 128 for byte in line[max(error.start - 1, 0) : error.start] + line[error.start + 1 :][:1])
     if not (found.isalpha() or (found.isprintable() and single)):
-        return f"{why}; give its --encoding, or convert the file"
-    return f"{why}; it looks like Latin-1 ({text.strip()[:24]!r}): give --encoding {_LATIN}, or convert the file"
+        return f"{why}; give its `encoding`, or convert the file"
+    return f'{why}; it looks like Latin-1 ({text.strip()[:24]!r}): give `encoding="{_LATIN}"`, or convert the file'
 
 
 class LineReader:
@@ -176,7 +176,7 @@ class JsonReader(LineReader):
         if found is None:
             wrong = "is null, not a text"
         if found is MISSING:
-            wrong = f"is missing; there is {list_names(record)}: choose one with --column"
+            wrong = f"is missing; there is {list_names(record)}: choose one with `column`"
         block.refuse(f"{self.column!r} {wrong}")
         if block.records is not None:
             block.records[-1] = record

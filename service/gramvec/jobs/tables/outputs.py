@@ -28,7 +28,7 @@ def form_to_write(
     forms: Sequence[AnyForm],
     given: AnyForm | None = None,
     default: AnyForm | None = None,
-    option: str = "--format",
+    option: str = "format",
 ) -> AnyForm:
     """Return the form of an output: the given one, else what its ending names.
 
@@ -52,11 +52,13 @@ def form_to_write(
         if found is None:
             endings = ", ".join(f".{form}" for form in forms)
             has = f"nothing is written as .{ending}" if ending else "the name has no ending"
-            more = f", or give {option}" if option else ""
+            more = f", or give `{option}`" if option else ""
             raise InputError(f"{output}: {has}; name a file with one of {endings}{more}")
         return found
     if is_pipe and given in NEED_A_FILE:
-        raise InputError(f"--format {given} needs --output FILE: its header or footer is written last")
+        raise InputError(
+            f"format: {given} needs a file, its header or footer is written last; name one as `output`", field="format"
+        )
     return given
 
 

@@ -60,7 +60,7 @@ class ParquetReader:
         if name not in self.schema.names and not _path_of(self.schema, name):
             raise InputError(
                 f"{self.source.name}: has no column {name!r}; it has {list_names(self.schema.names)}: "
-                "choose one with --column"
+                "choose one with `column`"
             )
 
     @contextmanager
@@ -77,7 +77,7 @@ class ParquetReader:
         first_group, skipped = start.offset, start.number - 1
         if first_group > self.file.num_row_groups:
             raise InputError(
-                f"{self.source.name}: ends before the place where a run was stopped; start without --resume"
+                f"{self.source.name}: ends before the place where a run was stopped; start without `resume`"
             )
         self.done = sum(self.file.metadata.row_group(group).num_rows for group in range(first_group)) + skipped
         for group in range(first_group, self.file.num_row_groups):
@@ -236,7 +236,7 @@ class ParquetForm(Writes):
 class VectorColumn(AddedColumns):
     """The column of vectors [n, k] that `gramvec embed` adds."""
 
-    option = "name another one with --embedding-column"
+    option = "name another one with `embedding_column`"
 
     def __init__(self, name: str, dtype: np.dtype[Any], width: int) -> None:
         self.names = (name,)

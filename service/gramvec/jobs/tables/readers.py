@@ -16,7 +16,7 @@ MAX_HEADER_BYTES = 1 << 20
 MAX_FIELDS = 1_000_000  # of one row of CSV, so that few bytes do not become many objects
 DELIMITERS = ",;\t|"
 OLD_MAC = "a line ends with only a carriage return, as in old Mac files; convert the file, e.g. with tr '\\r' '\\n'"
-DELIMITED = ", or say what separates them with --delimiter"
+DELIMITED = ", or say what separates them with `delimiter`"
 _SAYS_DELIMITER = re.compile(r'"?sep=([^"\r\n])"?\r?\n?', re.IGNORECASE).fullmatch
 
 
@@ -47,7 +47,7 @@ class CsvReader(LineReader):
 
     @property
     def _remedy(self) -> str:
-        return "choose one with --column" + (DELIMITED if len(self._columns.names) == 1 else "")
+        return "choose one with `column`" + (DELIMITED if len(self._columns.names) == 1 else "")
 
     def check_column(self, name: str) -> None:
         """Raise InputError for a column that the header names twice, or does not name at all."""
@@ -208,7 +208,7 @@ class TsvReader(CsvReader):
     def _why(self, values: list[str]) -> str:
         if self._is_quoted or not any(value.startswith('"') for value in values):
             return ""
-        return "; if its fields are in quotes, give --input-format csv --delimiter tab"
+        return '; if its fields are in quotes, give `input_format="csv"` and `delimiter="tab"`'
 
 
 def _not_csv(error: csv.Error) -> str:

@@ -177,12 +177,12 @@ def rows_of(path: Path, sheet: str | None = None) -> Iterator[list[Any]]:
         book = CalamineWorkbook.from_path(path)
         names = book.sheet_names
         if sheet is not None and sheet not in names:
-            raise InputError(f"has no sheet {quote_column(sheet)}; it has {list_names(names)}: choose one with --sheet")
+            raise InputError(f"has no sheet {quote_column(sheet)}; it has {list_names(names)}: choose one with `sheet`")
         if not names:
             return
         name = names[0] if sheet is None else sheet
         notes = [] if sheet is not None or str(book.sheets_metadata[0].visible).endswith(".Visible") else [
-            f"the first sheet, {quote_column(name)}, is hidden; --sheet reads another of {list_names(names)}"
+            f"the first sheet, {quote_column(name)}, is hidden; `sheet` reads another of {list_names(names)}"
         ]  # fmt: skip
         notes += _note_errors(path, name)
         found = book.get_sheet_by_name(name)

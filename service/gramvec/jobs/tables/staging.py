@@ -24,7 +24,7 @@ from gramvec.jobs.tables.ownership import mark, mark_of
 
 MAX_MANIFEST_BYTES = 16 << 20
 
-BUSY = "{}: another run is writing it; wait for that one, or choose another --output"
+BUSY = "{}: another run is writing it; wait for that one, or choose another `output`"
 
 
 def partial_of(output: Path) -> Path:
@@ -137,7 +137,7 @@ def check_outputs(*paths: Path | None, inputs: Sequence[Path | None] = (), overw
         if path.exists() and path.stat().st_size and not overwrite and mark_of(path) is None:
             raise InputError(
                 f"{path}: exists, and gramvec did not write it, or it was changed since; choose another place, or"
-                " replace it with --overwrite"
+                " replace it with `overwrite=True`"
             )
 
 
