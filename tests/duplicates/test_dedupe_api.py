@@ -87,6 +87,33 @@ def test_groups_keep_their_ids(named: bool, tmp_path: Path) -> None:
             gramvec.dedupe([rows[0], rows[0]], **options)
 
 
+def test_several_tables_are_one_with_their_sources(tmp_path: Path) -> None:
+    crm = {"id": [1, 2], "name": ["Acme Inc", "bananas"], "city": ["Rome", None]}
+    shop = [{"id": 1, "name": "Acme Incorporated"}, {"id": 7, "name": "cherries", "phone": "312"}]
+    tables = {"crm": crm, "shop": shop}
+    found = gramvec.dedupe(tables, on="name", id="id", groups_file=tmp_path / "groups")
+    assert found.names.sources == ["crm", "crm", "shop", "shop"] and found.ids == ["1", "2", "1", "7"]
+    assert found.groups == [[0, 2]] and found.group_ids is not None and found.group_ids.tolist() == [1, 2, 1, 3]
+    columns = found.columns()
+    assert (columns["source"], columns["other_source"], columns["id"]) == (["crm"], ["shop"], ["1"])
+    assert found.merge(tables, "filled") == {
+        "source": ["crm", "crm", "shop"], "id": ["1", "2", "7"], "name": ["Acme Inc", "bananas", "cherries"],
+        "city": ["Rome", "", ""], "phone": ["", "", "312"],
+    }  # fmt: skip
+    again = gramvec.dedupe({"shop": shop[1:], "crm": crm}, on="name", id="id", groups_file=tmp_path / "groups")
+    assert again.group_ids is not None and again.group_ids.tolist() == [3, 1, 2]
+    assert gramvec.dedupe({"name": ["x", "x"]}).names.sources is None
+    with refused(InputError, "groups", "sources: True"):
+        gramvec.dedupe(crm, on="name", id="id", groups_file=tmp_path / "groups")
+
+
+def test_frames_in_a_list_are_named_by_their_places() -> None:
+    pd = pytest.importorskip("pandas")
+    frames = [pd.DataFrame({"name": ["Acme Inc", None]}), pd.DataFrame({"name": ["bananas", "Acme Inc"]})]
+    found = gramvec.dedupe(frames)
+    assert found.groups == [[0, 3]] and found.names.sources == ["0", "0", "1", "1"] and found.empty == 1
+
+
 def test_meanings() -> None:
     rows = ["a red car", "bananas", "A red car.", ""]
     embedder = gramvec.load(MODEL, device="cpu")

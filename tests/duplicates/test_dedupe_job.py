@@ -10,9 +10,10 @@ import pytest
 
 import gramvec
 from bulk_support import MODEL
-from errors_support import refused
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
+from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.duplicates.job import DedupeJob
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
@@ -88,6 +89,53 @@ def test_groups_keep_their_ids_in_a_file(people: Path, capfd: pytest.CaptureFixt
         DedupeJob(source=people, **options).run()
     with refused(InputError, "people.csv", "read"):
         DedupeJob(source=people, **options | {"groups_file": people}).run()
+
+
+def test_several_files_are_one_table_with_their_sources(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    more, lines = people.with_name("more.jsonl"), people.with_name("lines.csv")
+    more.write_text('{"id":7,"name":"Oak Nursery","phone":"555"}\n{"id":1,"name":"cherries","extra":true}\n')
+    lines.write_text("name;city\nbananas;Oslo\n")
+    files = {"source": people, "more_sources": [more, lines]}
+    folder, none = people.parent, {"columns": "none"}
+    options = files | none | {"on": ["name"], "output": folder / "out.csv"}
+    result = DedupeJob(**options, map=folder / "map.csv", unique=folder / "unique.csv", merge="filled").run()
+    assert (folder / "out.csv").read_text().splitlines()[0] == ("source,other_source,id,other_id,line,other_line,score")
+    rows = [row.split(",")[:6] for row in (folder / "out.csv").read_text().splitlines()[1:]]
+    assert ["people.csv", "lines.csv", "8", "", "3", "2"] in rows
+    assert ["people.csv", "more.jsonl", "7", "7", "2", "1"] in rows
+    assert result.numbers == [2, 3, 4, 5, 1, 2, 2] and result.ids[4:] == ["7", "1", ""]
+    assert (folder / "map.csv").read_text().startswith("source,kept_source,id,kept_id,line,kept_line,score\n")
+    kept = list(csv.DictReader((folder / "unique.csv").read_text().splitlines()))
+    assert [*kept[0]] == ["source", "id", "name", "street", "phone", "extra", "city"]
+    assert {row["name"]: row["city"] for row in kept}["bananas"] == "Oslo"
+    DedupeJob(**options | {"format": "jsonl"}).run()
+    first = json.loads((folder / "out.csv").read_text().splitlines()[0])
+    assert len(first["sources"]) == len(first["ids"]) == 2
+    DedupeJob(**files, on=["name"], columns="all", groups=True, output=folder / "all.jsonl").run()
+    group = json.loads((folder / "all.jsonl").read_text().splitlines()[0])
+    assert group["rows"][0]["source"] == "people.csv" and group["rows"][0]["street"] == "7 Mill Lane"
+    lines.write_text("name;source\nbananas;Oslo\n")
+    with refused(InputError, "lines.csv", "column source"):
+        DedupeJob(**options).run()
+    lines.write_text("name;city\nbananas;Oslo\nb\n")
+    with refused(InputError, "lines.csv", "line 3"):
+        DedupeJob(**options).run()
+    assert len(DedupeJob(**options, on_error="skip").run().ids) == 7
+    lines.write_text("city\nOslo\n")
+    watch = Said()
+    DedupeJob(**options).run(watch)
+    assert_names(" ".join(watch.said), "lines.csv", "no column name")
+    for change, field in (({"more_sources": [people]}, "source"), ({"unique": "a.txt"}, None)):
+        with refused(InputError, field=field):
+            DedupeJob(**options | change)
+
+
+class Said(JobWatch):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def report(self, message: str) -> None:
+        self.said.append(message)
 
 
 def test_columns_are_compared_that_an_index_has_and_others_are_refused(tmp_path: Path) -> None:

@@ -557,7 +557,11 @@ def test_options_that_do_not_go_together(files: Path) -> None:
         (("--labels", labels, "--matcher", labels), 2, b"one of them"),
         (("--save-matcher", "m.json"), 2, b"give --labels"),
         (("--keep-labels",), 2, b"give --labels"),
-        (("--review", "m.txt"), 1, b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet"),
+        (
+            ("--review", "m.txt"),
+            1,
+            b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet, .xlsx",
+        ),
         (("--labels", labels, "--save-matcher", labels), 1, b"is read by this command"),
         (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),
         (("--matcher", labels), 1, b"is not a valid matcher"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gramvec.cli.jobs.embed import on_error_option, overwrite_option, safe_cells_option, threads_option
+from gramvec.cli.jobs.embed import bom_option, on_error_option, overwrite_option, safe_cells_option, threads_option
 from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, id_option, on_option, table_options
 from gramvec.cli.jobs.row_columns import columns_option
@@ -37,7 +37,7 @@ class RowLimit(click.IntRange):
 @click.argument("right", type=TABLE_OR_STDIN)
 @on_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
-              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl, .parquet or .xlsx file. [stdout]")  # fmt: skip
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
 @click.option("--top", type=RowLimit(), metavar="N|all",
               help="Rows of RIGHT for a row of LEFT at most, or all.  [default: all, or what labels say]")  # fmt: skip
@@ -66,6 +66,7 @@ class RowLimit(click.IntRange):
 @on_error_option
 @overwrite_option
 @safe_cells_option
+@bom_option
 @threads_option
 @gone_options({}, {"--all": "write --top all"})
 def match_command(**options: Any) -> None:

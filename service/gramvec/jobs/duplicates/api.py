@@ -12,8 +12,14 @@ import numpy as np
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.jobs.bulk.embed_file import COLUMN
-from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.distinct import (
+    MAX_PAIRS,
+    DuplicateRows,
+    RowNames,
+    distinct_rows,
+    join_sources,
+    staying_rows,
+)
 from gramvec.jobs.duplicates.group_file import GroupFile
 from gramvec.jobs.duplicates.likely import KEEPS, Keep, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
@@ -41,7 +47,8 @@ def dedupe(
 
     Args:
         rows: texts, any iterable of str; or a table: an iterable of dicts, a dict of lists, or a frame of pandas,
-            polars or pyarrow. None, NaN and pandas.NA are "".
+            polars or pyarrow. None, NaN and pandas.NA are "". Several tables are one: a dict of tables by their names,
+            or a list of frames. Rows are counted through all; `names.sources` has the table of each.
         on: the compared columns, at most 16; None for all of them but `id`.
         id: a column that names the rows, and is not compared unless `on` has it.
         by: "letters" for the probability that two rows are the same thing, by their words, numbers and letters, as
@@ -57,8 +64,9 @@ def dedupe(
 
     Returns:
         `pairs` (left and right rows from 0, int64, and scores, float32), `groups` (lists of rows that a chain of pairs
-        joins), `kept` (rows, int64). A row that is not kept repeats one that is, never by a chain. Rows whose compared
-        texts are empty repeat nothing; `empty` is their number.
+        joins), `kept` (rows, int64), `threshold`, and the share of pairs that is `expected` to be right. A row that is
+        not kept repeats one that is, never by a chain. Rows whose compared texts are empty repeat nothing; `empty` is
+        their number. `to_pandas()`, `to_polars()` and `to_arrow()` have the pairs with their ids and texts.
 
     Raises:
         InputError: rows or options are not valid, or SciPy is not installed.
@@ -69,9 +77,14 @@ def dedupe(
         raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
-    named, ids, cells = _columns(rows, on, id, count=keep == "complete")
-    columns = [*named.values()]
-    file = None if groups_file is None else GroupFile(Path(groups_file), [*named], id)
+    sources, rows = join_sources(rows)
+    columns, names, cells = _columns(rows, on, id, count=keep == "complete")
+    names = names._replace(sources=sources)
+    file = (
+        None
+        if groups_file is None
+        else GroupFile(Path(groups_file), names.columns, id, has_sources=sources is not None and id is not None)
+    )
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)
@@ -81,8 +94,9 @@ def dedupe(
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    group_ids = None if file is None else file.update(distinct, likely.pairs, ids).ids
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids, group_ids)
+    group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
+    stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
+    return DuplicateRows(distinct, likely, stays, names, group_ids)
 
 
 def why_not_compared(text: str) -> str | None:
@@ -96,15 +110,15 @@ def why_not_compared(text: str) -> str | None:
 
 def _columns(
     rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
-) -> tuple[dict[str, list[str]], list[Any] | None, Int64s | None]:
-    """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
+) -> tuple[list[list[str]], RowNames, Int64s | None]:
+    """Return the compared columns, the names of both, and where it counts the filled cells of each row."""
     if on is not None:
         refuse_file(rows, "gramvec.jobs.DedupeJob")
     table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
     if isinstance(table, list):
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
-        return {COLUMN: table}, None, np.ones(len(table), np.int64) if count else None
+        return [table], RowNames(), np.ones(len(table), np.int64) if count else None
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
     every = [str(name) for name in names_of(table)]
@@ -116,7 +130,7 @@ def _columns(
     read = {name: texts_of_column(table, name) for name in dict.fromkeys([*wanted, *(every if count else [])])}
     if len({len(column) for column in read.values()}) > 1:
         raise InputError("the columns of the table have different lengths", field="rows")
-    columns = {name: read[name] for name in dict.fromkeys(wanted)}
+    compared = [*dict.fromkeys(wanted)]
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
-    return columns, ids, cells
+    return [read[name] for name in compared], RowNames(compared, ids, id_column=id_column), cells

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -16,6 +17,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import Columns, read_columns
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
+from gramvec.jobs.common.frames import Column, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.run import TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
@@ -38,6 +40,7 @@ from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.matching.report import given_report, match_report, pair_model_fact
+from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.jobs.tables.columns import read_records, value_or_none
@@ -46,26 +49,6 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, 
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
 from gramvec.threads import count_cores
-
-
-class MatchResult(NamedTuple):
-    """Result of a match.
-
-    Attributes:
-        matches: the rows of both tables that match, from 0, with their scores.
-        left_ids: the ids of the left table's rows.
-        right_ids: the ids of the right table's rows.
-        threshold: the lowest score of a match.
-        matcher: what scored: the matcher that was given, or learned; None for the pair model.
-        summary: what came out, in a sentence.
-    """
-
-    matches: Matches
-    left_ids: list[str]
-    right_ids: list[str]
-    threshold: float
-    matcher: LearnedMatcher | None
-    summary: str
 
 
 class MatchJob(TableFiles, TableOutput):
@@ -171,7 +154,10 @@ class MatchJob(TableFiles, TableOutput):
         )  # fmt: skip
         rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
         run.write_report(self.report, page, partial(self._model_fact, same=tables.same), rows)
-        return MatchResult(matched.matches, tables.left.ids, tables.right.ids, matched.threshold, known, summary)
+        return MatchResult(
+            matched.matches, matched.threshold, matched.expected, tables.fields,
+            tables.left.ids, tables.right.ids, known, summary,
+        )  # fmt: skip
 
     def _columns(self, known: LearnedMatcher | None) -> tuple[ComparedColumn, ...]:
         """Return the compared columns: those of `on`, or those of the matcher."""
@@ -249,7 +235,7 @@ class MatchJob(TableFiles, TableOutput):
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
         write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records,
-                    safe_cells=self.safe_cells)  # fmt: skip
+                    safe_cells=self.safe_cells, bom=self.bom)  # fmt: skip
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
@@ -294,18 +280,32 @@ class MatchJob(TableFiles, TableOutput):
         return summary
 
 
-class PairsResult(NamedTuple):
+@dataclass(frozen=True)
+class PairsResult(ResultTable):
     """Result of scoring pairs.
 
     Attributes:
         numbers: the line of each pair, or its number where the file has no lines.
         scores: float32[n], the probability that both texts are the same thing.
         meanings: float32[n], the cosine of both texts; None without a model.
+        left: one text of each pair.
+        right: the other.
     """
 
     numbers: list[int]
     scores: Floats
     meanings: Floats | None
+    left: list[str]
+    right: list[str]
+
+    def columns(self) -> dict[str, Column]:
+        """Return what `gramvec pairs` writes of each pair."""
+        meaning: dict[str, Column] = {} if self.meanings is None else {"meaning": self.meanings}
+        return {"line": self.numbers, "score": self.scores, **meaning, "left": self.left, "right": self.right}
+
+    def facts(self) -> dict[str, float]:
+        """Return nothing: each pair is as it was given."""
+        return {}
 
 
 class PairsJob(InputFile, TableOutput):
@@ -368,7 +368,7 @@ class PairsJob(InputFile, TableOutput):
             watch.report(f"{len(table.numbers):,} pairs put into {self.output}")
         for sentence in table.bad.report(len(table.numbers) + table.bad.count, "could not be read"):
             watch.report(sentence)
-        return PairsResult(table.numbers, scores, meanings)
+        return PairsResult(table.numbers, scores, meanings, left, right)
 
     def _write(self, output: Path, file: Path, table: Columns, scores: dict[str, Floats | None]) -> None:
         """Write a row for each pair; `file` is read again for all columns."""
@@ -385,7 +385,9 @@ class PairsJob(InputFile, TableOutput):
             rows = (
                 row | {free: value_or_none(records[row["line"]], name) for name, free in names.items()} for row in rows
             )
-        write_table(output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells)
+        write_table(
+            output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells, bom=self.bom
+        )
 
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.jobs.tables.batches import Block, Records
+from gramvec.jobs.tables.decoding import UTF_8_MARK
 
 OutputForm = Literal["jsonl", "npy", "csv", "tsv", "parquet"]
 # What begins a formula in Excel, LibreOffice or Google Sheets (OWASP, CSV injection).
@@ -124,6 +125,7 @@ class RowsForm(Writes):
         added: the new columns.
         shown: escapes a cell for a terminal.
         safe_cells: as of `encoder`.
+        bom: whether CSV and TSV begin with a byte order mark.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class RowsForm(Writes):
         shown: Callable[[str], str] = str,
         *,
         safe_cells: bool = False,
+        bom: bool = False,
     ) -> None:
         self._form, self._column, self._added, self._shown, self._safe_cells = form, column, added, shown, safe_cells
+        self._mark = UTF_8_MARK if bom else b""
         self._names: list[str] = []
 
     def begin(self, block: Block | None, columns: Any, names: Sequence[str] | None = None) -> bytes:
@@ -151,11 +155,11 @@ class RowsForm(Writes):
         self._added.check(own)
         self._names = [*own, *self._added.names]
         shown = [safe_cell(name) if self._safe_cells else name for name in self._names]
-        return (csv_line if self._form == "csv" else tsv_line)(shown).encode()
+        return self._mark + (csv_line if self._form == "csv" else tsv_line)(shown).encode()
 
     def resume(self, stage: Path) -> None:
         """Take the columns from the header."""
-        with stage.open(encoding="utf-8", newline="") as file:
+        with stage.open(encoding="utf-8-sig", newline="") as file:
             lines = csv.reader(file, delimiter="," if self._form == "csv" else "\t")
             self._names = [] if self._form == "jsonl" else next(lines, [])
 
