@@ -33,7 +33,7 @@ def run(setting: Setting) -> Part:
     phrases = list(dict.fromkeys(text[:CHARACTERS].strip() for text in texts))
     spec = FeatureSpec()
     vocabulary = build_vocabulary(texts, spec)
-    corpus = Corpus.of(phrases, Featurizer(spec, vocabulary), len(vocabulary))
+    corpus = Corpus.from_texts(phrases, Featurizer(spec, vocabulary), len(vocabulary))
     pairs = len(phrases) // 2
     source = SourceGroups("phrases", np.arange(pairs * 2), np.arange(0, pairs * 2 + 1, 2))
     batch_pairs = max(1, min(BATCH, pairs // 3))  # two whole batches an epoch at least

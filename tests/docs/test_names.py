@@ -1,4 +1,4 @@
-"""One name has one meaning: no class or type alias is defined twice in the product."""
+"""One name has one meaning: no class or alias is defined twice, and no function assigns two things to `found`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from collections import defaultdict
 from conftest import ROOT
 
 PACKAGES = (ROOT / "service" / "gramvec", ROOT / "training" / "gramvec_training")
+CORE = (
+    "text",
+    "features",
+    "lexical",
+    "native",
+    "bundle",
+    "runtime",
+    "embed",
+    "explain",
+    "client",
+    "hub",
+    "integrations",
+)
 
 
 def names(source: str) -> list[str]:
@@ -46,3 +59,45 @@ def test_no_two_test_files_share_a_name() -> None:
     files = [path for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()]
     names = [path.name for path in files]
     assert len(names) == len(set(names)), sorted(name for name in names if names.count(name) > 1)
+
+
+def assignments(source: str, name: str) -> dict[str, int]:
+    """Return how often each function or method assigns `name`; a function inside another counts by itself."""
+    counts: dict[str, int] = {}
+
+    def visit(node: ast.AST, function: str) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            function = f"{function}.{node.name}" if function else node.name
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            counts[function] = counts.get(function, 0) + 1
+        for child in ast.iter_child_nodes(node):
+            visit(child, function)
+
+    visit(ast.parse(source), "")
+    return counts
+
+
+def test_assignments_are_counted() -> None:
+    source = """
+class A:
+    def first(self):
+        found = 1
+        found: int = 2
+        found += 1
+        def inner():
+            found, other = 1, 2
+    def second(self, found):
+        [found for found in (1,)]
+        return found.found
+"""
+    assert assignments(source, "found") == {"A.first": 3, "A.first.inner": 1, "A.second": 1}
+
+
+def test_found_names_one_thing() -> None:
+    """A local is named after what it holds; what a function assigns to `found` twice has two better names."""
+    folders = [*(PACKAGES[0] / name for name in CORE), ROOT / "training"]
+    assert all(folder.is_dir() for folder in folders)
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    counts = {path: assignments(path.read_text(encoding="utf-8"), "found") for path in paths}
+    twice = [f"{path.relative_to(ROOT)}: {name}" for path in paths for name, count in counts[path].items() if count > 1]
+    assert twice == []

@@ -203,7 +203,7 @@ def test_a_pair_scores_the_same_bytes_in_any_shape(embedder: gramvec.Embedder, r
 
 def test_scores_stay_within_bounds_and_zero_vectors_stay_zero() -> None:
     random = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
-    raw = RawEmbeddings.of(random, np.ones(200, np.int64))
+    raw = RawEmbeddings.from_vectors(random, np.ones(200, np.int64))
     scores = cosine_matrix(raw, raw)
     assert scores.max() <= 1
     assert scores.min() >= -1

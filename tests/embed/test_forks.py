@@ -317,7 +317,7 @@ def test_a_fork_waits_for_calls_into_a_library(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_cannot_go_on_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = open_bundle(MODELS / "paragram-phrase")
-    onnx = OnnxRuntime.of(bundle)
+    onnx = OnnxRuntime.from_bundle(bundle)
     with monkeypatch.context() as patch:
         patch.setattr(ort.CALLS, "usable", False)
         with refused(BackendError, "forked", "'spawn'"):

@@ -16,7 +16,7 @@ from errors_support import assert_failed, refused
 from gramvec.errors import InputError
 from gramvec.explain import neighbors
 from gramvec.explain.contributions import explain
-from gramvec.explain.neighbors import nearest_ngrams, nearest_words, nearest_words_of, vocabulary_words
+from gramvec.explain.neighbors import find_nearest_words, nearest_ngrams, nearest_words, vocabulary_words
 from gramvec_training.export.bundle import read_weights
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,7 @@ def test_words_in_order_of_their_cosines(embedder: gramvec.Embedder, monkeypatch
     assert [one.text for one in found][:2] == ["vehicle", "cars"]
     # "Cars" has the features of "cars", which comes first.
     assert [one.text for one in found if one.text.lower() == "cars"] == ["cars", "Cars"]
-    other = nearest_words_of(embedder, ["vehicals", "", "CARS"], words, k=2)
+    other = find_nearest_words(embedder, ["vehicals", "", "CARS"], words, k=2)
     assert other[:2] == [found[:2], []]
     to_cars = dict(zip(words, embedder.similarity(["CARS"], words)[0].tolist(), strict=True))
     nearest = sorted(set(words) - {"cars", "Cars"}, key=to_cars.__getitem__, reverse=True)  # not itself, in no case

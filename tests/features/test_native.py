@@ -125,7 +125,7 @@ def test_integers_are_added_alike_to_the_bit(make: Make, precision: str) -> None
     with_integers = onnx.run(batch)
     assert with_integers[:-1].tobytes() == found[:-1].tobytes()
     # The graph for any device adds the same whole numbers as floats, which are exact while there are few.
-    exact = ExactTable.of(bundle)
+    exact = ExactTable.from_bundle(bundle)
     assert exact is not None
     few = batch.counts <= exact.max_rows
     assert 0.8 < few.mean() < 1

@@ -18,7 +18,7 @@ from gramvec.embed.embedder import Embedder
 from gramvec.errors import BackendError, BundleError, GramvecError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words
-from gramvec.explain.row_vectors import weights_of
+from gramvec.explain.row_vectors import open_weights
 from gramvec.runtime.native import NativeRuntime
 
 
@@ -118,7 +118,7 @@ def use(numbers: random.Random, bundle: Bundle) -> None:
         assert vectors.shape == (len(texts), bundle.manifest.dimension)
         embedder = Embedder(bundle, runtime, space="semantic" if bundle.lexical is None else "both")
         with np.errstate(all="ignore"):
-            weights_of(bundle).rows(np.arange(min(5, bundle.manifest.rows)))
+            open_weights(bundle).rows(np.arange(min(5, bundle.manifest.rows)))
             explain(embedder, *[*texts, "a", "b"][:2]).to_dict()
             nearest_words(embedder, "the fox", k=2)
             nearest_ngrams(embedder, "th", k=2)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
-from gramvec.text.memo import edges_of, longest_reach
+from gramvec.text.memo import cut_edges, longest_reach
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.encoders.bag import make_bag
 from gramvec_training.export.bundle import ChosenChunks, export_bundle
@@ -66,7 +66,7 @@ def write_bases(folder: Path) -> None:
         known = {character for entry in vocabulary.entries() for character in entry.text}
         reach = longest_reach(spec.orders, vocabulary.bits)
         chunks = sorted({one for text in corpus for one in text.split() if known.issuperset(one)})[::2]
-        edges = sorted({one for text in corpus for one in edges_of(f" {text} ", reach)}) if reach else []
+        edges = sorted({one for text in corpus for one in cut_edges(f" {text} ", reach)}) if reach else []
         has_memo = bool(spec.orders) and spec.orders[0] > 1
         memo = (chunks, [one for one in edges if known.issuperset(one)][::2]) if has_memo else ()
         export_bundle(

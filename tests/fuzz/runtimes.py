@@ -36,10 +36,10 @@ def prepare(bases: Path) -> None:
 def opened(path: Path) -> tuple[NativeRuntime, dict[str, Runtime]]:
     bundle = open_bundle(path)
     others: dict[str, Runtime] = {
-        "onnx": OnnxRuntime.of(bundle),
+        "onnx": OnnxRuntime.from_bundle(bundle),
         "whole": OnnxRuntime(bundle.graph_path, bundle.manifest.dimension, of_no_rows=vector_of_no_rows(bundle)),
     }
-    if ExactTable.of(bundle) is not None:
+    if ExactTable.from_bundle(bundle) is not None:
         cuda.cuda_session, cuda._cudart = cpu_session, lambda _: None  # type: ignore[assignment, misc]
         others["cuda"] = CudaRuntime(bundle)
     return NativeRuntime(bundle), others

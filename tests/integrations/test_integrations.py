@@ -22,7 +22,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.integrations import models
-from gramvec.integrations.models import MAX_OPEN, name_of, open_model, vectors_of
+from gramvec.integrations.models import MAX_OPEN, embed_texts, name_to_store, open_model
 from gramvec.server.settings import Settings
 from http_support import running
 
@@ -78,19 +78,19 @@ def test_every_name_is_in_its_module() -> None:
 def test_a_model_is_opened_once_a_process_by_name_or_taken_as_it_is(embedder: Embedder) -> None:
     assert open_model(FOLDER) is open_model(Path(FOLDER))
     assert open_model(embedder) is embedder
-    assert vectors_of(FOLDER, iter(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
-    assert vectors_of(embedder, [], dimensions=3).shape == (0, 3)
+    assert embed_texts(FOLDER, iter(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
+    assert embed_texts(embedder, [], dimensions=3).shape == (0, 3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "BLOCK", 3)
-        assert vectors_of(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
-    assert name_of(embedder) == str(embedder.bundle.path)
+        assert embed_texts(embedder, np.array(TEXTS)).tobytes() == embedder.embed(TEXTS).tobytes()
+    assert name_to_store(embedder) == str(embedder.bundle.path)
     assert MAX_OPEN >= 2
     with pytest.raises(InputError, match="model: .*int"):
         open_model(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="dimensions.* 1 to 300"):
-        vectors_of(embedder, TEXTS, dimensions=301)
+        embed_texts(embedder, TEXTS, dimensions=301)
     with refused(InputError, "stored", "name or folder"):
-        name_of(3)  # type: ignore[arg-type]
+        name_to_store(3)  # type: ignore[arg-type]
 
 
 def test_scikit_learn_takes_it_into_pipelines_copies_and_searches(embedder: Embedder) -> None:
@@ -156,10 +156,11 @@ def test_a_service_stands_in_for_a_model_where_nothing_is_written_down(embedder:
         embeddings = integrations.LangChainEmbeddings(client)
         assert embeddings.embed_documents(TEXTS) == embedder.embed(TEXTS).tolist()
         assert (
-            vectors_of(client, np.array(TEXTS), dimensions=3).tobytes() == embedder.embed(TEXTS, dimensions=3).tobytes()
+            embed_texts(client, np.array(TEXTS), dimensions=3).tobytes()
+            == embedder.embed(TEXTS, dimensions=3).tobytes()
         )
         with refused(InputError, "Client"):
-            name_of(client)  # type: ignore[arg-type]
+            name_to_store(client)  # type: ignore[arg-type]
 
 
 def test_llama_index_searches_with_it(embedder: Embedder) -> None:

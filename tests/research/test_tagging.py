@@ -116,7 +116,7 @@ def test_words_behind_the_longest_sentence_have_states_of_zeros(monkeypatch: pyt
     found = made(vectors, *flat([[0, 1, 2, 3]]))
     torch.testing.assert_close(found[:2], made(vectors, *flat([[0, 1]])))
     torch.testing.assert_close(found[2], torch.tanh(made.bias) @ made.outer + made.outer_bias)
-    assert len(Steps.of(torch.tensor([0, 4])).places) == 2
+    assert len(Steps.from_offsets(torch.tensor([0, 4])).places) == 2
 
 
 def test_numbers_of_parameters_are_those_of_the_papers_sizes() -> None:

@@ -98,23 +98,23 @@ def test_pieces_add_up_exactly_whatever_their_order(seed: int, counts: list[int]
 
 def test_how_many_rows_are_exact_by_hand(make: Make) -> None:
     # The largest row is 127 in its largest column, and weighs 128 steps.
-    exact = ExactTable.of(make())
+    exact = ExactTable.from_bundle(make())
     assert exact is not None
     assert exact.max_rows == 2**24 // (127 * 128) == 1032
     assert 1032 * 127 * 128 <= 2**24 < 1033 * 127 * 128
-    same = ExactTable.of(make(table=np.ones((4, 2), np.float32), d=2))
+    same = ExactTable.from_bundle(make(table=np.ones((4, 2), np.float32), d=2))
     assert same is not None
     assert (same.max_rows, same.step, same.columns) == (1032, np.float32(1 / 127 / 128), pytest.approx([1, 1]))
-    fours = ExactTable.of(make(precision="int4"))
+    fours = ExactTable.from_bundle(make(precision="int4"))
     assert fours is not None
     assert fours.max_rows == 2**24 // (127 * 21) == 6290
     assert 6290 * 127 * 21 <= 2**24 < 6291 * 127 * 21
-    nothing = ExactTable.of(make(precision="int4", table=np.zeros((4, 2), np.float32), d=2))
+    nothing = ExactTable.from_bundle(make(precision="int4", table=np.zeros((4, 2), np.float32), d=2))
     assert nothing is not None
     assert (nothing.max_rows, nothing.step) == (2**24 // 21, 1)
-    assert ExactTable.of(make(precision="float32")) is None
-    assert ExactTable.of(make(precision="float16")) is None
-    assert ExactTable.of(make(table=np.zeros((4, 2), np.float32), d=2)) is None
+    assert ExactTable.from_bundle(make(precision="float32")) is None
+    assert ExactTable.from_bundle(make(precision="float16")) is None
+    assert ExactTable.from_bundle(make(table=np.zeros((4, 2), np.float32), d=2)) is None
     table, scales = quantize_table(np.array([[127.0], [1.0]], np.float32))
     assert (table.tolist(), scales.tolist()) == ([[127], [64]], [[1.0], [2 / 128]])  # 1 / 127 is 1.008 steps
 

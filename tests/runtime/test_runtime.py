@@ -16,7 +16,7 @@ from conftest import MODELS, ROOT
 from errors_support import refused
 from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
-from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cause_of, cuda_session, why_no_cuda
+from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cuda_session, find_cause, why_no_cuda
 from gramvec.runtime.select import RuntimeName
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
@@ -121,8 +121,8 @@ def test_causes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_cause_is_one_line(said: str, cause: str) -> None:
-    assert cause_of(RuntimeError(said)) == cause
-    assert len(cause_of(RuntimeError("x" * 1_000))) == 200
+    assert find_cause(RuntimeError(said)) == cause
+    assert len(find_cause(RuntimeError("x" * 1_000))) == 200
 
 
 class FellBack:

@@ -365,7 +365,7 @@ def test_a_vector_that_is_no_number_is_zeros(tmp_path: Path) -> None:
 
 def test_texts_of_about_one_length_go_together(bundles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle = open_bundle(bundles / "rnn")
-    runtime = OnnxRuntime.of(bundle)
+    runtime = OnnxRuntime.from_bundle(bundle)
     rng = np.random.default_rng(1)
     counts = np.append(rng.integers(0, 90, 300), [0, 4_000, 1])
     offsets = np.cumsum(np.append(0, counts)).astype(np.int64)

@@ -44,7 +44,7 @@ ODD = ["", " ", "\t\n", "\u200b", "\U0001f600", "\U0001f600 \U0001f680", "\U0001
 KNOWN = ["vehicles", "a man is playing the guitar", "east north", "east " * 1_200]
 RUNTIMES: dict[str, Callable[[Bundle], Runtime]] = {
     "native": NativeRuntime,
-    "onnx": OnnxRuntime.of,
+    "onnx": OnnxRuntime.from_bundle,
     "onnx, the whole graph": lambda bundle: OnnxRuntime(
         bundle.graph_path, bundle.manifest.dimension, of_no_rows=vector_of_no_rows(bundle)
     ),
@@ -72,7 +72,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
         patch.setattr(cuda, "_cudart", lambda _: None)
         for name in NAMES:
             bundle = open_bundle(folder / name if name.startswith("small") else MODELS / name)
-            takes = {key: of for key, of in RUNTIMES.items() if key != "cuda" or ExactTable.of(bundle)}
+            takes = {key: of for key, of in RUNTIMES.items() if key != "cuda" or ExactTable.from_bundle(bundle)}
             found[name] = bundle, {key: of(bundle) for key, of in takes.items()}
     yield found
     for _, runtimes in found.values():
@@ -133,7 +133,7 @@ def test_no_call_has_no_ids(opened: Opened, key: str, monkeypatch: pytest.Monkey
 
 def test_a_closed_runtime_has_no_vector_of_nothing_either() -> None:
     bundle = open_bundle(MODELS / "paragram-phrase")
-    runtime = OnnxRuntime.of(bundle)
+    runtime = OnnxRuntime.from_bundle(bundle)
     runtime.close()
     with pytest.raises(BackendError, match="closed"):
         runtime.embed(bundle.memoized, [""])

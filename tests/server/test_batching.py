@@ -299,7 +299,7 @@ class Timed:
         self.calls.append(list(texts))
         self.threads.append(threading.current_thread().name)
         self._now += self.seconds_a_character * sum(map(len, texts))
-        return RawEmbeddings.of(np.zeros((len(texts), 2), np.float32), np.ones(len(texts), np.int64))
+        return RawEmbeddings.from_vectors(np.zeros((len(texts), 2), np.float32), np.ones(len(texts), np.int64))
 
 
 def test_the_limits_in_seconds_hold_for_a_fast_model_and_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:

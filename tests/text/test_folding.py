@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from errors_support import refused
 from gramvec import native
 from gramvec.text import fold_rules, folding
-from gramvec.text.fold_rules import fold_character, plain_form, ranges_of, table
+from gramvec.text.fold_rules import fold_character, join_ranges, plain_form, table
 from gramvec.text.folding import MAX_FOLDED, fold_letters, fold_texts, plain_forms, read_folds, readings, second_reading
 
 # Half of the characters from what folds, or what it folds beside.
@@ -64,7 +64,7 @@ def test_the_table_does_not_depend_on_the_version_of_unicode() -> None:
     lines = rest.partition("\n[")[0].splitlines()
     newer = tuple((int(first, 16), int(last, 16)) for first, last in (line.split("-") for line in lines))
     assert table("14.0.0", newer) == fold_rules.TABLE.read_text()
-    assert ranges_of([1, 2, 3, 7]) == ((1, 3), (7, 7))
+    assert join_ranges([1, 2, 3, 7]) == ((1, 3), (7, 7))
     if unicodedata.unidata_version == "14.0.0":
         assert fold_rules.unassigned_ranges() == newer
 

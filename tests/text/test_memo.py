@@ -15,7 +15,7 @@ from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
-from gramvec.text.memo import Memo, edges_of, longest_reach, ngrams_across, ngrams_by_end
+from gramvec.text.memo import Memo, cut_edges, longest_reach, ngrams_across, ngrams_by_end
 from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
@@ -41,7 +41,7 @@ def memoized(request: pytest.FixtureRequest) -> tuple[Featurizer, Featurizer, li
     kept = [*sorted(chunk for chunk in chunks if set(chunk) <= known)[::2], "q"]
     reach = longest_reach(spec.orders, vocabulary.bits)
     texts = [reference.normalized(text, spec.lowercase) for text in [*CORPUS, "q q q"]]
-    edges = {edge for text in texts for edge in edges_of(text, reach)} if reach else set()
+    edges = {edge for text in texts for edge in cut_edges(text, reach)} if reach else set()
     across = sorted(edge for edge in edges if set(edge) <= known)[::2]
     memo = Memo.build(kept, vocabulary, edges=across, reach=reach)
     assert (len(memo), memo.reach) == (len(kept) + len(across), reach)
@@ -104,9 +104,9 @@ def test_worked_example_by_hand() -> None:
 
 
 def test_edges_by_hand() -> None:
-    assert list(edges_of(" the end of a ", 2)) == ["he en", "nd of", "of a "]
-    assert list(edges_of(" a b ", 3)) == [" a b "]
-    assert list(edges_of("", 2)) == list(edges_of(" a ", 2)) == []
+    assert list(cut_edges(" the end of a ", 2)) == ["he en", "nd of", "of a "]
+    assert list(cut_edges(" a b ", 3)) == [" a b "]
+    assert list(cut_edges("", 2)) == list(cut_edges(" a ", 2)) == []
     assert ngrams_across("he en", (2, 3, 4)) == ["e e", "he e", "e en"]
     # The space that an edge is around is its last but the one that ends the next chunk; order 2 never crosses one.
     assert ngrams_across("f a b ", (2, 3, 4, 5)) == ["a b", " a b", "f a b", "a b ", " a b "]

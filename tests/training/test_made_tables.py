@@ -84,7 +84,7 @@ def test_no_two_rows_are_equal_that_are_not_one_thing(tables):
         keys: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for side, rows in enumerate(sides):
             for place, row in enumerate(rows):
-                keys.setdefault(records.key_of(row), []).append((side, place))
+                keys.setdefault(records.make_key(row), []).append((side, place))
         pairs = set(table.pairs)
         for places in keys.values():
             lefts = [place for side, place in places if side == 0]

@@ -14,7 +14,7 @@ import pytest
 import gramvec
 from errors_support import assert_names
 from gramvec.errors import BundleError
-from gramvec.explain.neighbors import nearest_words_of
+from gramvec.explain.neighbors import find_nearest_words
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.evaluation import card as bundle_card
@@ -84,7 +84,7 @@ def sets(tmp_path: Path) -> Path:
 def test_nearest_neighbors_by_hand(bundle: Path) -> None:
     embedder = gramvec.load(bundle, device="cpu")
     queries = ["East", "not able", "zzz"]
-    found = nearest_words_of(embedder, queries, [*WORDS, "zzz", "yyy"], k=2)
+    found = find_nearest_words(embedder, queries, [*WORDS, "zzz", "yyy"], k=2)
     # Cosines of east: able 0.5 / sqrt(0.41) = 0.781, not 0.2 / sqrt(0.05) = 0.894. "not able" is (0.35, 0.25): to
     # able 0.9968, to northeast 0.9864, to not 0.9878. Unknown words are neither asked nor given.
     assert [[text for text, _ in one] for one in found] == [["not", "able"], ["able", "not"], []]

@@ -104,7 +104,7 @@ def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, rea
     (bundle.path / "model.onnx.data").write_bytes(data)
     stored["columns"] = None
     graph = write_graphs(bundle.path, bundle.manifest.graph.model_copy(update={"stored": StoredWeights(**stored)}), 24)
-    assert (graph.cpu, ExactTable.of(bundle)) == (False, None)
+    assert (graph.cpu, ExactTable.from_bundle(bundle)) == (False, None)
     (bundle.path / "model.cpu.onnx").unlink()
     with manifest(bundle.path) as values:
         del values["files"]["model.cpu.onnx"]
@@ -112,7 +112,7 @@ def test_int8_rows_of_scales_without_a_step_are_rounded_anew(tmp_path: Path, rea
     old = gramvec.load(bundle.path, runtime="onnx").embed(TEXTS)
     assert gramvec.load(bundle.path, runtime="native").embed(TEXTS) == pytest.approx(old, abs=1e-6)
     convert(bundle.path, tmp_path / "c")
-    assert ExactTable.of(open_bundle(tmp_path / "c")) is not None
+    assert ExactTable.from_bundle(open_bundle(tmp_path / "c")) is not None
     assert (gramvec.load(tmp_path / "c").embed(TEXTS) * old).sum(axis=1).min() > 0.999
 
 

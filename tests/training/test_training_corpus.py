@@ -30,7 +30,7 @@ def featurize(bags: dict[str, list[int]]):  # type: ignore[no-untyped-def]
 @pytest.fixture
 def corpus(bags: list[list[int]]) -> Corpus:
     by_name = {f"t{number}": bag for number, bag in enumerate(bags)}
-    return Corpus.of(list(by_name), featurize(by_name), 11, chunk=3)
+    return Corpus.from_texts(list(by_name), featurize(by_name), 11, chunk=3)
 
 
 def test_the_corpus_is_the_features_of_its_texts(corpus: Corpus, bags: list[list[int]]) -> None:

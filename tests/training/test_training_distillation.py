@@ -20,7 +20,7 @@ from gramvec_training.export.bundle import NO_MEMO
 from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.distillation import TaughtTexts, TeacherObjective, TeacherSettings, distillation_loss
 from gramvec_training.sections import OBJECTIVES, ObjectiveSettings, TextSource
-from gramvec_training.teachers import TransformerTeacher, find_principal_projection, keys_of, project_vectors
+from gramvec_training.teachers import TransformerTeacher, digest_texts, find_principal_projection, project_vectors
 from training_support import call, export_table, words_teach
 
 
@@ -177,7 +177,7 @@ def test_a_teachers_vectors_are_computed_once_and_resumed(
     assert sorted(computed) == sorted(texts[4:])
     assert np.array_equal(everything[:4], vectors)
     assert all(path.stat().st_mtime_ns == time for path, time in blocks.items())
-    assert len(np.unique(keys_of(texts), axis=0)) == len(texts)
+    assert len(np.unique(digest_texts(texts), axis=0)) == len(texts)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -241,7 +241,7 @@ class SquareObjective(TeacherObjective):
 
 
 def test_another_objective_of_distillation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    OBJECTIVES.class_of(TeacherSettings())  # imports the other objectives
+    OBJECTIVES.find_class(TeacherSettings())  # imports the other objectives
     monkeypatch.setattr(OBJECTIVES, "_classes", {**OBJECTIVES._classes})
     OBJECTIVES.register(SquareSettings)(SquareObjective)
     words = ["garden", "winter", "castle", "market", "silver", "planet", "bridge", "river"]

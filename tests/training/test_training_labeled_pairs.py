@@ -48,13 +48,13 @@ def counted(rows: list[tuple[str, str, int]], *, binary: bool = True) -> tuple[N
     lexical = LexicalSketch.of_texts(texts, columns=1024)
     left, right = (np.array([texts.index(row[side]) for row in rows]) for side in (0, 1))
     labels = np.array([row[2] for row in rows], np.float64)
-    return NgramCounts.of(lexical, texts), TextPairs(left, right, labels, binary), lexical
+    return NgramCounts.from_texts(lexical, texts), TextPairs(left, right, labels, binary), lexical
 
 
 def test_counts_are_those_of_an_identity() -> None:
     texts = ["sd1100 is", "nikon", "canon sd1100 sd1100", ""]
     lexical = LexicalSketch.of_texts(texts, orders=(2, 3))
-    counts = NgramCounts.of(lexical, texts)
+    counts = NgramCounts.from_texts(lexical, texts)
     for row, text in enumerate(texts[:3]):
         found: dict[int, int] = {}
         for one in (lexical.ngrams(text).hashes >> np.uint64(64 - 18)).tolist():
@@ -104,15 +104,15 @@ def test_learned_weights_tell_pairs_apart_that_they_have_not_seen() -> None:
     rows = cameras()
     counts, pairs, _ = counted(rows)
     seen, unseen = np.arange(0, 80), np.arange(80, 120)
-    learned = learn_weights(counts, pairs.of(seen))
-    before, after = (pair_cosines(counts, one, pairs.of(unseen)) for one in (make_first_weights(counts), learned))
+    learned = learn_weights(counts, pairs.take(seen))
+    before, after = (pair_cosines(counts, one, pairs.take(unseen)) for one in (make_first_weights(counts), learned))
     labels = pairs.labels[unseen] == 1
 
     def margin(cosines: np.ndarray) -> float:  # type: ignore[type-arg]
         return float((cosines[labels].mean() - cosines[~labels].mean()) / cosines.std())
 
     assert margin(after) > margin(before)
-    assert learned.tobytes() == learn_weights(counts, pairs.of(seen)).tobytes()
+    assert learned.tobytes() == learn_weights(counts, pairs.take(seen)).tobytes()
 
 
 def test_scores_are_learned_by_their_order() -> None:

@@ -77,5 +77,5 @@ def test_two_classes_of_one_kind_are_refused() -> None:
         registry.register(OtherSettings)(object)
     with pytest.raises(ValueError, match="two systems of kind 'dan'"):
         register_system("dan", "Another.", ())
-    assert ENCODERS.class_of(ENCODERS.parse({"kind": "dan"})).__name__ == "Average"
+    assert ENCODERS.find_class(ENCODERS.parse({"kind": "dan"})).__name__ == "Average"
     assert find_system("sif").paper_config == "sif-paper"

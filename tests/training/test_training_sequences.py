@@ -272,7 +272,7 @@ def test_first_values_are_the_papers() -> None:
 @given(lengths=st.lists(st.integers(0, 12), max_size=12), backwards=st.booleans())
 def test_steps_hold_every_position_once_in_step(lengths: list[int], backwards: bool) -> None:
     offsets = np.cumsum([0, *lengths])
-    steps = Steps.of(torch.from_numpy(offsets), backwards=backwards)
+    steps = Steps.from_offsets(torch.from_numpy(offsets), backwards=backwards)
     assert sorted(steps.places.tolist()) == list(range(sum(lengths)))
     assert steps.sizes == [sum(length > step for length in lengths) for step in range(max(lengths, default=0))]
     order = sorted(range(len(lengths)), key=lambda text: -lengths[text])
@@ -286,7 +286,7 @@ def test_steps_hold_every_position_once_in_step(lengths: list[int], backwards: b
         begin += size
     states = steps.places.unsqueeze(1).double()
     last = [[(offsets[i] if backwards else offsets[i + 1] - 1) if n else 0.0] for i, n in enumerate(lengths)]
-    assert steps.last_of(states).tolist() == last
+    assert steps.take_last(states).tolist() == last
 
 
 @pytest.mark.parametrize("kind", ["rnn", "irnn", "lstm", "char-cnn"])
@@ -322,7 +322,7 @@ def test_of_equal_places_the_first_has_the_gradient() -> None:
 def test_states_of_all_steps_have_their_gradients(gate: bool) -> None:
     """What a tagger reads: every state, not the last alone."""
     _, offsets = bags((3, 1, 0, 4))
-    steps = Steps.of(offsets)
+    steps = Steps.from_offsets(offsets)
     blocks = 4 if gate else 3
     generator = torch.Generator().manual_seed(2)
     values, over, peep = (

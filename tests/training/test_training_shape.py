@@ -6,13 +6,13 @@ import pytest
 from gramvec.errors import InputError
 from gramvec.text.vocabulary import Entry
 from gramvec_training.config import parse_config
-from gramvec_training.export.adapt import kind_of, make_whitening, scale_rows
+from gramvec_training.export.adapt import make_whitening, scale_kind, scale_rows
 
 ENTRIES = [Entry("ngram", "ab", 3), Entry("word", "ab", 2), Entry("ngram", "abc", 1), Entry("unknown", "", 0)]
 
 
 def test_rows_are_scaled_by_their_kind() -> None:
-    assert [kind_of(entry) for entry in ENTRIES] == ["2", "word", "3", "word"]
+    assert [scale_kind(entry) for entry in ENTRIES] == ["2", "word", "3", "word"]
     table = np.ones((4, 2), np.float32)
     assert scale_rows(table, ENTRIES, {"word": 0.5, "3": 2.0}).tolist() == [[1, 1], [0.5, 0.5], [2, 2], [0.5, 0.5]]
     assert np.array_equal(scale_rows(table, ENTRIES, {}), table)

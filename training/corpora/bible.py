@@ -43,8 +43,8 @@ def _read_modern(lines: Sequence[str]) -> Iterator[tuple[Verse, str]]:
             for numeral, digit in (("III ", "3"), ("II ", "2"), ("I ", "1")):
                 book = digit + book.removeprefix(numeral) if book.startswith(numeral) else book
             book = book.replace(" ", "")
-        elif (found := re.match(r"\[(\d+):(\d+)\]\s*(.*)", line)) is not None:
-            yield (book, int(found[1]), int(found[2])), found[3]
+        elif (verse := re.match(r"\[(\d+):(\d+)\]\s*(.*)", line)) is not None:
+            yield (book, int(verse[1]), int(verse[2])), verse[3]
 
 
 def _leave_out_unlike(texts: Sequence[str]) -> list[str]:

@@ -123,8 +123,8 @@ def read_lexicon(files: Files, columns: Sequence[str]) -> Records:
     """Yield the first word of a line with each other, where both are of letters."""
     for file in files:
         for line in file.lines:
-            first, *others = line.split()
-            yield from ((first, other) for other in others if _WORD.fullmatch(first) and _WORD.fullmatch(other))
+            first, *rest = line.split()
+            yield from ((first, other) for other in rest if _WORD.fullmatch(first) and _WORD.fullmatch(other))
 
 
 def read_word_pairs(files: Files, columns: Sequence[str]) -> Records:

@@ -39,7 +39,7 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
     UTF-8, longer than 16 MiB) are skipped and counted, or refused with InputError. Raises InputError where the file is
     missing or holds no usable row.
     """
-    found: list[Scored] = []
+    scored: list[Scored] = []
     bad = SkippedRows(path, on_bad, _REMEDY)
     header, rows = split_header(table_rows(bad), bad, SCORES, LEFT)
     places = _IN_ORDER
@@ -53,9 +53,9 @@ def read_scored(path: Path, *, on_bad: OnBad = "skip") -> tuple[list[Scored], Sk
         if why:
             bad.add(number, why)
         else:
-            found.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
-    bad.require(found)
-    return found, bad
+            scored.append(Scored(float(columns[places[0]]), (columns[places[1]], columns[places[2]])))
+    bad.require(scored)
+    return scored, bad
 
 
 def _find_fault(columns: list[str], places: tuple[int, int, int], *, named: bool) -> str | None:
@@ -204,8 +204,8 @@ def pearson(predicted: npt.NDArray[np.floating[Any]], truth: Truth) -> float | N
     """Return Pearson's r times 100, or None where either has one value."""
     if not np.ptp(truth):
         return None
-    found = correlate(predicted, truth)[0]
-    return None if math.isnan(found) else 100 * found
+    correlation = correlate(predicted, truth)[0]
+    return None if math.isnan(correlation) else 100 * correlation
 
 
 def likelihood(predicted: Floats, targets: Floats) -> float:

@@ -29,7 +29,7 @@ from gramvec_training.fitting.loop import Selection, fit
 from gramvec_training.fitting.trainer import Trainer, choose_device, settle
 from gramvec_training.objectives.base import Examples, Objective, move
 from gramvec_training.readers.labels import Labeled
-from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, spec_of
+from gramvec_training.runs.run_dir import CHECKPOINT, is_begun, list_versions, load_run, make_spec
 from gramvec_training.runs.warm_start import read_start
 from gramvec_training.sections import BagSettings, Penalty, PositiveCount, Schedule
 from gramvec_training.shared import Floats, Ints, digest, write_atomically
@@ -196,14 +196,14 @@ class HeadObjective(ShuffledObjective):
     @torch.no_grad()
     def probabilities(self, encoder: Encoder, examples: Ints) -> Floats:
         """Return float32[n, classes] of other examples of the corpus, with encoder and head as they are."""
-        found = []
+        parts = []
         for start in range(0, len(examples), _CHUNK):
             part = examples[start : start + _CHUNK]
             ids, offsets = (torch.from_numpy(array) for array in self._corpus.cut(part.T.reshape(-1)))
             device = encoder.table.device
             logits = self.head(torch.split(encoder(ids.to(device), offsets.to(device)), len(part)))
-            found.append(torch.softmax(logits, dim=1).cpu().numpy())
-        return np.concatenate(found) if found else np.zeros((0, self._targets.shape[1]), np.float32)
+            parts.append(torch.softmax(logits, dim=1).cpu().numpy())
+        return np.concatenate(parts) if parts else np.zeros((0, self._targets.shape[1]), np.float32)
 
 
 _HEAD, _ARRAYS = "head.json", "head.npz"
@@ -238,7 +238,7 @@ class Origin:
         folder = Path(model)
         if is_begun(folder):
             run = load_run(folder)
-            return cls(run.encoder, Featurizer(spec_of(run.config), run.vocabulary), digest(folder / "weights.npz"))
+            return cls(run.encoder, Featurizer(make_spec(run.config), run.vocabulary), digest(folder / "weights.npz"))
         started = read_start(Start(bundle=folder))
         return cls(started.bag(started.table), started.bundle.featurizer, started.bundle.digest)
 
@@ -254,8 +254,8 @@ class RowParts:
 
 def head_settings(*, frozen: bool, **changes: float | str | None) -> Supervision:
     """Return the settings of a head over a fixed model, or one that is learned with it; None changes nothing."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    return Supervision.model_validate({"l2_head": 1e-6, **(_FROZEN if frozen else _LEARNED), **given})
+    chosen = {name: value for name, value in changes.items() if value is not None}
+    return Supervision.model_validate({"l2_head": 1e-6, **(_FROZEN if frozen else _LEARNED), **chosen})
 
 
 def parts_of(rows: int, share: float, seed: int) -> RowParts:
@@ -379,12 +379,12 @@ class LearnedHead:
     def list_answers(self, texts: HeadTexts) -> list[tuple[str, ...]]:
         """Return the likeliest label of each text or pair and its probability, or the score of each pair."""
         encode = make_encode(self.origin.encoder, self.origin.featurizer)
-        found: list[tuple[str, ...]] = []
+        answers: list[tuple[str, ...]] = []
         for start in range(0, len(texts), _CHUNK_HEADS):
             part = texts[start : start + _CHUNK_HEADS]
             sides = tuple(torch.from_numpy(encode([row[side] for row in part])) for side in range(self.sides))
-            found += self.answers.list_answers(torch.softmax(self.head(sides), dim=1).numpy())
-        return found
+            answers += self.answers.list_answers(torch.softmax(self.head(sides), dim=1).numpy())
+        return answers
 
 
 def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -> dict[str, float | None]:
@@ -400,7 +400,7 @@ def _before(origin: Origin, answers: Answers, rows: HeadRows, parts: RowParts) -
 def _start(origin: Origin, texts: HeadTexts, *, frozen: bool) -> tuple[Encoder, Corpus]:
     flat = [text for row in texts for text in row]
     if not frozen:
-        return origin.encoder, Corpus.of(flat, origin.featurizer, len(origin.encoder.table))
+        return origin.encoder, Corpus.from_texts(flat, origin.featurizer, len(origin.encoder.table))
     return fix_encoder(make_encode(origin.encoder, origin.featurizer)(flat)), one_row_each(len(flat))
 
 

@@ -204,11 +204,11 @@ def read_results(folder: Path) -> dict[str, Result]:
     Raises InputError for a damaged file, or where there is no result.
     """
     paths = {experiment.name: folder / f"{experiment.name}.json" for experiment in EXPERIMENTS}
-    found = {name: _read(path) for name, path in paths.items() if path.is_file()}
-    found = {name: result for name, result in found.items() if not result.quick}
-    if not found:
+    stored = {name: _read(path) for name, path in paths.items() if path.is_file()}
+    results = {name: result for name, result in stored.items() if not result.quick}
+    if not results:
         raise InputError(f"{folder}: no result; make some: python -m gramvec_research run all --out {folder}")
-    return found
+    return results
 
 
 def as_text(experiment: Experiment, outcome: ResultTable) -> str:
@@ -294,7 +294,7 @@ def draw_page(results: Mapping[str, Result], path: Path) -> list[Path]:
 
 def list_drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[str, list[tuple[float, float]]]]]:
     """Return each experiment's axis and curves; a row without a number on the axis is a level, named by its text."""
-    found: dict[str, tuple[str, dict[str, list[tuple[float, float]]]]] = {}
+    drawings: dict[str, tuple[str, dict[str, list[tuple[float, float]]]]] = {}
     for name, result in results.items():
         drawing = experiment_named(name).drawing
         if drawing is None:
@@ -310,8 +310,8 @@ def list_drawings(results: Mapping[str, Result]) -> dict[str, tuple[str, dict[st
                 curves[str(place)] = [(0.0, values.popitem()[1])]
             else:
                 curves |= {f"{column}, {place}": [(0.0, value)] for column, value in values.items()}
-        found[name] = (drawing.x, curves)
-    return found
+        drawings[name] = (drawing.x, curves)
+    return drawings
 
 
 def _numbers(results: Mapping[str, Result]) -> str:

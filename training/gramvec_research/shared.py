@@ -151,11 +151,11 @@ class SetWords:
         self.sets: list[SimilaritySet] = find_sets(folders)[0]
         self.texts = [text for similarity_set in self.sets for text in (*similarity_set.left, *similarity_set.right)]
         tokens = {token for text in self.texts for token in treebank_tokens(text).lower().split()}
-        words, found = vectors_of(vectors)
+        words, table = vectors_of(vectors)
         kept = [row for row, word in enumerate(words) if word.lower() in tokens]
         if not kept:
             raise InputError(f"{vectors}: no vector for any word of these sets; give vectors of the sets' language")
-        vocabulary, self.table = make_word_table([words[row] for row in kept], found[kept], {}, symbols=False)
+        vocabulary, self.table = make_word_table([words[row] for row in kept], table[kept], {}, symbols=False)
         self.words = [entry.text for entry in vocabulary.entries()]
         self._featurizer = Featurizer(_SPEC, vocabulary)
 
@@ -188,15 +188,15 @@ class SetWords:
 @functools.lru_cache(maxsize=2)  # a run of all experiments asks ten times for the same
 def vectors_of(place: Path) -> tuple[list[str], Floats]:
     """Return words and vectors float32[n, d] of a file, an installed package, a run, or a bundle of a bag of words."""
-    found = find_vectors(place)
-    if not (found / MANIFEST).is_file():
-        words, vectors, _ = read_word_vectors(found)
+    source = find_vectors(place)
+    if not (source / MANIFEST).is_file():
+        words, vectors, _ = read_word_vectors(source)
         return words, vectors
-    bundle = open_bundle(found)
+    bundle = open_bundle(source)
     table = read_weights(bundle)[0]
     rows = [(row, entry.text) for row, entry in enumerate(bundle.vocabulary.entries()) if entry.kind == "word"]
     if not rows:
-        raise InputError(f"{found}: the bundle has no words; name one of a word model, such as paragram-phrase")
+        raise InputError(f"{source}: the bundle has no words; name one of a word model, such as paragram-phrase")
     return [text for _, text in rows], np.ascontiguousarray(table[[row for row, _ in rows]])
 
 
@@ -338,6 +338,6 @@ def _learn_vectors(inputs: ExperimentInputs) -> Path:
     path = (inputs.work / f"sn-{key_of(values)}.npy").resolve()
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
-        found = learn_word_vectors(paths, _COUNTING, settings)
-        save_vectors(path, found.words, found.vectors)
+        learned = learn_word_vectors(paths, _COUNTING, settings)
+        save_vectors(path, learned.words, learned.vectors)
     return path

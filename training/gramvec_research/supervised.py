@@ -310,7 +310,7 @@ def _start(
     model = wrap_run(run)
     if regime == "features":
         return fix_encoder(model.encode(texts)), one_row_each(len(texts))
-    corpus = Corpus.of(texts, model.featurizer, len(run.vocabulary))
+    corpus = Corpus.from_texts(texts, model.featurizer, len(run.vocabulary))
     if regime == "universal":
         return run.encoder, corpus
     return begin_encoder(run.config, None, seed, run.vocabulary, require_training_data(inputs)), corpus
@@ -380,8 +380,8 @@ def fit_linear_svm(features: Any, truth: npt.NDArray[np.bool_]) -> tuple[Doubles
         return float(both @ both / 2 + _C * (short**2).sum()), gradient
 
     options = {"maxiter": 1_000}
-    found = optimize.minimize(loss, np.zeros(features.shape[1] + 1), jac=True, method="L-BFGS-B", options=options).x
-    return found[:-1], float(found[-1])
+    solution = optimize.minimize(loss, np.zeros(features.shape[1] + 1), jac=True, method="L-BFGS-B", options=options).x
+    return solution[:-1], float(solution[-1])
 
 
 def _indicators(texts: Sequence[str], columns: dict[str, int], *, grow: bool) -> Any:

@@ -44,10 +44,13 @@ def list_ngram_cells(config: Config, orders: Sequence[tuple[int, ...]], sizes: S
         raise InputError("only a config with [training] and features.orders can vary its n-grams; [sif] varies a")
     cells = []
     for size in sizes:
-        for some in orders:
-            changes: dict[str, dict[str, Any]] = {"features": {"orders": some}, "vocabulary": {"max_ngrams_each": size}}
-            name = f"orders-{'-'.join(map(str, some))}_each-{size}"
-            cells.append(SweepCell(f"{size:,}", ",".join(map(str, some)), name, _change(config, changes)))
+        for orders_of_cell in orders:
+            changes: dict[str, dict[str, Any]] = {
+                "features": {"orders": orders_of_cell},
+                "vocabulary": {"max_ngrams_each": size},
+            }
+            name = f"orders-{'-'.join(map(str, orders_of_cell))}_each-{size}"
+            cells.append(SweepCell(f"{size:,}", ",".join(map(str, orders_of_cell)), name, _change(config, changes)))
     return cells
 
 
@@ -93,8 +96,8 @@ def read_result(cell: SweepCell, record: dict[str, Any], mean_of: Sequence[str] 
     named = set(mean_of) or set(tasks)
     sets = [
         scores
-        for task, found in tasks.items()
-        for name, scores in found["sets"].items()
+        for task, result in tasks.items()
+        for name, scores in result["sets"].items()
         if task in named or f"{task}/{name}" in named
     ]
     measures = ("pearson", "spearman")

@@ -116,10 +116,10 @@ _AHEAD, _TOGETHER = 2.0, 3.0
 def score_all_systems(inputs: ExperimentInputs) -> ResultTable:
     """Score each system, mean over seeds, on each task, and on pairs like those of training."""
     start = SetWords(inputs.vectors, inputs.sets).score()
-    found: dict[str, list[dict[str, float]]] = {START: [start]}
+    scores_of_seeds: dict[str, list[dict[str, float]]] = {START: [start]}
     for system in SYSTEMS:
-        found[system] = [tasks_of(learn_system(inputs, system, seed)[1]) for seed in inputs.seeds]
-    mean = {system: mean_scores(scores) for system, scores in found.items()}
+        scores_of_seeds[system] = [tasks_of(learn_system(inputs, system, seed)[1]) for seed in inputs.seeds]
+    mean = {system: mean_scores(scores) for system, scores in scores_of_seeds.items()}
     tasks = list(start)
     inside = [task for task in mean["PP"] if task not in start]
     rows: list[ResultRow] = []
@@ -127,7 +127,9 @@ def score_all_systems(inputs: ExperimentInputs) -> ResultTable:
         paper = _PAPER.get(system, (None, None))
         row: dict[str, str | float | None] = {"system": system}
         row |= {task: _round(scores.get(task)) for task in (*tasks, *inside)}
-        row["between seeds"] = _round(find_spread(found[system], (*tasks, *inside))) if system != START else None
+        row["between seeds"] = (
+            _round(find_spread(scores_of_seeds[system], (*tasks, *inside))) if system != START else None
+        )
         rows.append({**row, "paper, STS 2012": paper[0], "paper, SICK test": paper[1]})
     return ResultTable(tuple(rows), _findings(mean, tasks, inside))
 
@@ -210,19 +212,21 @@ SetScores = dict[str, float]
 
 def score_each_set(inputs: ExperimentInputs) -> ResultTable:
     """Score some systems on each set, mean over seeds, with the best of all and the paper's values."""
-    found = scores_of_sets(inputs)
+    of_systems = scores_of_sets(inputs)
     rows: list[ResultRow] = []
-    for name in found[START]:
+    for name in of_systems[START]:
         task, _, own = name.partition("/")
         row: dict[str, str | float | None] = {"set": name} | {
-            system: round(found[system][name], 1) for system in _SHOWN
+            system: round(of_systems[system][name], 1) for system in _SHOWN
         }
         paper = _PAPER_SETS.get(own) if task == _PAPER_TASK else None
-        row["best of all"] = max(found, key=lambda system: found[system][name])
+        row["best of all"] = max(of_systems, key=lambda system: of_systems[system][name])
         rows.append(row | dict(zip(_COLUMNS, paper or [None] * len(_COLUMNS), strict=True)))
     official = [row for row in rows if row["official 75 %"] is not None]
     above = [row for row in official if float(row["CHARAGRAM"] or 0) >= float(row["official 75 %"] or 0)]
-    best = [name for name in found[START] if max(_FOUR, key=lambda system: found[system][name]) == "CHARAGRAM"]
+    best = [
+        name for name in of_systems[START] if max(_FOUR, key=lambda system: of_systems[system][name]) == "CHARAGRAM"
+    ]
     return ResultTable(
         tuple(rows),
         (
@@ -243,20 +247,20 @@ def scores_of_sets(inputs: ExperimentInputs) -> dict[str, SetScores]:
     """Return each system's Pearson times 100 on each task/set, mean over seeds; NaN where it is undefined."""
     words = SetWords(inputs.vectors, inputs.sets)
     weights = words.sif(read_frequencies(inputs.frequencies[0]))
-    found = {
+    of_systems = {
         START: _flat(score_sets(words.sets, words.model().similarity)["tasks"]),
         SIF: _flat(score_sets(words.sets, words.model(weights, 1).similarity)["tasks"]),
     }
-    names = list(found[START])
+    names = list(of_systems[START])
     for system in SYSTEMS:
         of_seeds = [_flat(learn_system(inputs, system, seed)[1]["scores"]["tasks"]) for seed in inputs.seeds]
-        found[system] = {name: float(np.mean([scores[name] for scores in of_seeds])) for name in names}
-    return found
+        of_systems[system] = {name: float(np.mean([scores[name] for scores in of_seeds])) for name in names}
+    return of_systems
 
 
 def _flat(tasks: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float | None]]]]) -> SetScores:
     values = {
-        f"{task}/{name}": scores["pearson"] for task, found in tasks.items() for name, scores in found["sets"].items()
+        f"{task}/{name}": scores["pearson"] for task, result in tasks.items() for name, scores in result["sets"].items()
     }
     return {name: float("nan") if value is None else value for name, value in values.items()}
 
@@ -274,22 +278,23 @@ _CLAIMED = (
 
 def count_higher_sets(inputs: ExperimentInputs) -> ResultTable:
     """Count on how many sets each system's Pearson, mean over seeds, is above each other's, of all and of each task."""
-    found = scores_of_sets(inputs)
-    tasks = list(dict.fromkeys(name.partition("/")[0] for name in found[START]))
+    of_systems = scores_of_sets(inputs)
+    tasks = list(dict.fromkeys(name.partition("/")[0] for name in of_systems[START]))
     rows: list[ResultRow] = []
-    for system, own in found.items():
+    for system, own in of_systems.items():
         row: dict[str, str | float | None] = {"system": system}
         row |= {
-            other: None if other == system else len(list_higher_sets(own, scores)) for other, scores in found.items()
+            other: None if other == system else len(list_higher_sets(own, scores))
+            for other, scores in of_systems.items()
         }
         for task in tasks:
             sets = [name for name in own if name.startswith(f"{task}/")]
-            comparisons = len(sets) * (len(found) - 1)
+            comparisons = len(sets) * (len(of_systems) - 1)
             row[f"{task}, of {comparisons}"] = sum(
-                len(list_higher_sets(own, scores, sets)) for scores in found.values()
+                len(list_higher_sets(own, scores, sets)) for scores in of_systems.values()
             )
         rows.append(row)
-    return ResultTable(tuple(rows), tuple(_finding(found, tasks, *claim) for claim in _CLAIMED))
+    return ResultTable(tuple(rows), tuple(_finding(of_systems, tasks, *claim) for claim in _CLAIMED))
 
 
 def list_higher_sets(own: Mapping[str, float], other: Mapping[str, float], sets: list[str] | None = None) -> list[str]:
@@ -297,8 +302,8 @@ def list_higher_sets(own: Mapping[str, float], other: Mapping[str, float], sets:
     return [name for name in (own if sets is None else sets) if own[name] > other[name]]
 
 
-def _finding(found: Mapping[str, SetScores], tasks: list[str], first: str, second: str, paper: int) -> Finding:
-    won, sets = list_higher_sets(found[first], found[second]), len(found[first])
+def _finding(of_systems: Mapping[str, SetScores], tasks: list[str], first: str, second: str, paper: int) -> Finding:
+    won, sets = list_higher_sets(of_systems[first], of_systems[second]), len(of_systems[first])
     share = ", ".join(f"{task} {sum(name.startswith(f'{task}/') for name in won)}" for task in tasks)
     seen = f"on {len(won)} of {sets}: {share}; the paper's on {paper} of {_OF}"
     return Finding(f"{first} is above {second} on more than half of the sets", 2 * len(won) > sets, seen)
@@ -338,7 +343,7 @@ def score_bins(
     gold = np.concatenate([similarity_set.scores for similarity_set in sets])
     models = models_of(inputs, compared)
     numbers = number(left, right, models["PP"][0])
-    predicted = {system: [model.similarity(left, right) for model in some] for system, some in models.items()}
+    predicted = {system: [model.similarity(left, right) for model in of_seeds] for system, of_seeds in models.items()}
     scores: dict[str, dict[str, float]] = {system: {} for system in compared}
     rows: list[ResultRow] = []
     for name, lowest, highest, *paper in bins:
@@ -347,8 +352,8 @@ def score_bins(
         enough = within.sum() >= _FEWEST
         for system in compared:
             if enough:
-                found = [correlate(values[within], gold[within])[0] for values in predicted[system]]
-                scores[system][name] = 100 * float(np.mean(found))
+                correlations = [correlate(values[within], gold[within])[0] for values in predicted[system]]
+                scores[system][name] = 100 * float(np.mean(correlations))
             row[system] = round(scores[system][name], 1) if enough else None
         row |= {f"{system}, paper": value for system, value in zip(compared, paper, strict=False)}
         rows.append(row)

@@ -165,7 +165,7 @@ class Tagger(nn.Module):
         return torch.addmm(self.outer_bias, hidden, self.outer)
 
     def _states(self, vectors: Tensor, words: Tensor, offsets: Tensor, way: int) -> Tensor:
-        steps = Steps.of(offsets, backwards=way == 1)
+        steps = Steps.from_offsets(offsets, backwards=way == 1)
         values, at = project_rows(vectors, words[steps.places].long(), self.inputs[way], self.biases[way])
         states = lstm(values, at, self.recurrent[way], self.peepholes[way], steps.sizes, output_gate=True)
         return states.new_zeros(len(words), states.shape[1]).index_copy(0, steps.places, states)
@@ -216,14 +216,14 @@ class TaggingObjective(ShuffledObjective):
         for start in range(0, len(distinct), _WORDS):
             ids, offsets = self._corpus.cut(distinct[start : start + _WORDS])
             parts.append(encoder(move(ids, device), move(offsets, device)))
-        found: list[Ints] = []
+        blocks: list[Ints] = []
         bounds = sentences.words.offsets
         for start in range(0, len(sentences.words), _SENTENCES):
             part = bounds[start : start + _SENTENCES + 1]
             words = move(numbers[part[0] : part[-1]], device)
             logits = self.tagger(torch.cat(parts), words, move(part - part[0], device))
-            found.append(logits.argmax(dim=1).cpu().numpy())
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+            blocks.append(logits.argmax(dim=1).cpu().numpy())
+        return np.concatenate(blocks) if blocks else np.zeros(0, np.int64)
 
     def accuracy(self, encoder: Encoder, sentences: Sentences) -> float:
         """Return, times 100, the share of words whose likeliest tag is right; a tag that was not learned is wrong."""
@@ -271,11 +271,11 @@ def read_treebank_files(folder: Path) -> Treebank:
 
 
 def _part(folder: Path, name: str) -> list[TaggedSentence]:
-    found = [path for ending in ("", ".gz") for path in sorted(folder.glob(f"*-{name}.conllu{ending}"))]
-    if len(found) != 1:
-        what = f"{len(found)} files *-{name}.conllu or .gz"
+    paths = [path for ending in ("", ".gz") for path in sorted(folder.glob(f"*-{name}.conllu{ending}"))]
+    if len(paths) != 1:
+        what = f"{len(paths)} files *-{name}.conllu or .gz"
         raise InputError(f"{folder}: {what}; give --tagged a folder with one")
-    return read_tagged(found[0])
+    return read_tagged(paths[0])
 
 
 def read_treebank(inputs: ExperimentInputs) -> Treebank:
@@ -349,7 +349,7 @@ def _learn(trees: Treebank, encoding: WordEncoding, settings: Tagging, checkpoin
     words = sorted({word for part in parts for sentence in part for word in sentence.words})
     tags = sorted({tag for sentence in trees.learned for tag in sentence.tags})
     featurize, rows = _features(trees.learned, encoding)
-    corpus = Corpus.of(words, featurize, rows)
+    corpus = Corpus.from_texts(words, featurize, rows)
     learned, held_out, scored, other = (_sentences(part, words, tags) for part in parts)
     generator = torch.Generator().manual_seed(settings.seed)
     encoder = build_encoder(
@@ -390,10 +390,10 @@ def _features(learned: Sequence[TaggedSentence], encoding: WordEncoding) -> tupl
 
 def mark_capitals(featurize: Featurize, row: int, words: Sequence[str]) -> FeatureBatch:
     """Return the features of words, and behind them this row of those that have a capital."""
-    found = featurize(words)
+    features = featurize(words)
     capital = np.array([any(letter.isupper() for letter in word) for word in words], bool)
-    ids = np.insert(found.ids, found.offsets[1:][capital], row)
-    return FeatureBatch(ids, found.offsets + np.append(0, np.cumsum(capital)))
+    ids = np.insert(features.ids, features.offsets[1:][capital], row)
+    return FeatureBatch(ids, features.offsets + np.append(0, np.cumsum(capital)))
 
 
 def _sentences(part: Sequence[TaggedSentence], words: Sequence[str], tags: Sequence[str]) -> Sentences:
@@ -414,24 +414,24 @@ _SOON = 2  # epochs after which CHARAGRAM is above what the others are after as 
 def score_tagging(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 4: accuracy of the epoch that was best on the held-out part, mean over seeds."""
     trees = read_treebank(inputs)
-    found = {name: _learn_tagging(inputs, name) for name in ENCODINGS}
+    of_systems = {name: _learn_tagging(inputs, name) for name in ENCODINGS}
     rows: list[ResultRow] = []
-    for name, some in found.items():
-        others = [accuracies.other for accuracies in some if accuracies.other is not None]
-        scores = [accuracies.scored for accuracies in some]
+    for name, of_seeds in of_systems.items():
+        on_other = [accuracies.other for accuracies in of_seeds if accuracies.other is not None]
+        scores = [accuracies.scored for accuracies in of_seeds]
         rows.append({
-            "encoder": name, "parameters": some[0].parameters,
-            "held out": round(_mean([max(accuracies.curve) for accuracies in some]), 2),
+            "encoder": name, "parameters": of_seeds[0].parameters,
+            "held out": round(_mean([max(accuracies.curve) for accuracies in of_seeds]), 2),
             "test": round(_mean(scores), 2),
             "between seeds": round(max(scores) - min(scores), 2) if len(scores) > 1 else None,
-            "WSJ": round(_mean(others), 2) if others else None, "paper": _PAPER[name],
+            "WSJ": round(_mean(on_other), 2) if on_other else None, "paper": _PAPER[name],
         })  # fmt: skip
     rows.append({
         "encoder": "a word's commonest tag", "parameters": None, "held out": round(trees.commonest(trees.held_out), 2),
         "test": round(trees.commonest(trees.scored), 2), "between seeds": None,
         "WSJ": round(trees.commonest(trees.other), 2) if trees.other else None, "paper": None,
     })  # fmt: skip
-    mean = {name: _mean([accuracies.scored for accuracies in some]) for name, some in found.items()}
+    mean = {name: _mean([accuracies.scored for accuracies in of_seeds]) for name, of_seeds in of_systems.items()}
     apart = max(mean.values()) - min(mean.values())
     return ResultTable(
         tuple(rows),
@@ -449,23 +449,23 @@ def score_tagging(inputs: ExperimentInputs) -> ResultTable:
 
 def score_tagging_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1, tagging: accuracy on the held-out part after each of the first epochs, mean over seeds."""
-    found: dict[str, list[float]] = {
+    curves: dict[str, list[float]] = {
         name: np.mean([accuracies.curve for accuracies in _learn_tagging(inputs, name)], axis=0).tolist()
         for name in ENCODINGS
     }
     rows: tuple[ResultRow, ...] = tuple(
-        {"epoch": epoch + 1} | {name: round(curve[epoch], 2) for name, curve in found.items()}
+        {"epoch": epoch + 1} | {name: round(curve[epoch], 2) for name, curve in curves.items()}
         for epoch in range(min(_SHOWN, _EPOCHS))
     )
-    first, others = found[CHARAGRAM][_SOON - 1], {name: found[name][_SOON] for name in (CHAR_CNN, CHAR_LSTM)}
-    after = {name: curve[_SHOWN - 1] for name, curve in found.items()}
-    gaps = {name: after[CHARAGRAM] - after[name] for name in others}
-    early = {name: found[CHARAGRAM][0] - found[name][0] for name in others}
+    first, later = curves[CHARAGRAM][_SOON - 1], {name: curves[name][_SOON] for name in (CHAR_CNN, CHAR_LSTM)}
+    after = {name: curve[_SHOWN - 1] for name, curve in curves.items()}
+    gaps = {name: after[CHARAGRAM] - after[name] for name in later}
+    early = {name: curves[CHARAGRAM][0] - curves[name][0] for name in later}
     return ResultTable(
         rows,
         (
             Finding(f"CHARAGRAM after {_SOON} epochs is above charCNN and charLSTM after {_SOON + 1}",
-                    first > max(others.values()), f"CHARAGRAM {first:.2f}; {_list(others)}"),
+                    first > max(later.values()), f"CHARAGRAM {first:.2f}; {_list(later)}"),
             Finding(f"charCNN and charLSTM are nearer to it after {_SHOWN} epochs than after one",
                     all(abs(gaps[name]) < early[name] for name in gaps),
                     f"after one {_list(early)}; after {_SHOWN} {_list(gaps)}"),
@@ -502,19 +502,19 @@ def score_tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
         scores[size] = []
         for orders in TABLE_5_ORDERS:
             name = f"ngrams-{size}-{orders[-1]}"
-            some = [
+            of_seeds = [
                 learn_tagger(inputs, name, resize(size, orders), _EPOCHS_TAGGING_SIZES, seed) for seed in inputs.seeds
             ]
-            scores[size].append(_mean([accuracies.curve[-1] for accuracies in some]))
+            scores[size].append(_mean([accuracies.curve[-1] for accuracies in of_seeds]))
     named = list(map(spell_orders, TABLE_5_ORDERS))
     rows: tuple[ResultRow, ...] = tuple(
         {"n-grams of each order": size}
-        | {name: round(score, 2) for name, score in zip(named, some, strict=True)}
+        | {name: round(score, 2) for name, score in zip(named, of_orders, strict=True)}
         | {f"{name}, paper": value for name, value in zip(named, _PAPER_TAGGING_SIZES[size], strict=True)}
-        for size, some in scores.items()
+        for size, of_orders in scores.items()
     )
     few, middle, many = (scores[size] for size in TABLE_5_SIZES)
-    best = max(max(some) for some in scores.values())
+    best = max(max(of_orders) for of_orders in scores.values())
     return ResultTable(
         rows,
         (
@@ -523,7 +523,7 @@ def score_tagging_by_ngrams(inputs: ExperimentInputs) -> ResultTable:
             Finding(f"tagging: 100 n-grams of each of orders 2 to 4 cost at most {_FEW:g} points",
                     best - few[_USUAL] <= _FEW, f"{best:.2f}, {few[_USUAL]:.2f}"),
             Finding("tagging: orders to 6 are better than 2 alone at every size",
-                    all(some[-1] > some[0] for some in scores.values()),
-                    ", ".join(f"{some[-1] - some[0]:+.2f}" for some in scores.values())),
+                    all(of_orders[-1] > of_orders[0] for of_orders in scores.values()),
+                    ", ".join(f"{of_orders[-1] - of_orders[0]:+.2f}" for of_orders in scores.values())),
         ),
     )  # fmt: skip

@@ -135,8 +135,8 @@ def _add_pairs(pairs: Floats, numbers: _Numbers, begin: int, window: int) -> Non
         start = max(begin, apart)
         first, second = numbers[start - apart : -apart], numbers[start:]
         within = (first >= 0) & (second >= 0) & (texts[start - apart : -apart] == texts[start:])
-        keys, found = np.unique(first[within].astype(np.int64) * len(pairs) + second[within], return_counts=True)
-        flat[keys] += found
+        keys, counts = np.unique(first[within].astype(np.int64) * len(pairs) + second[within], return_counts=True)
+        flat[keys] += counts
 
 
 def _add_transposed(pairs: Floats, block: int = 1024) -> None:
@@ -249,14 +249,14 @@ def learn_word_vectors(paths: Sequence[Path], counting: Counting, settings: Squa
     if missing:
         raise InputError(f"{missing[0]}: no such file; check the path")
     settle(choose_device("cpu"), 1)
-    found = count_cooccurrences(
+    counted = count_cooccurrences(
         tokens_of(paths, tokenised=counting.tokenised),
         window=counting.window,
         min_count=counting.min_count,
         max_words=counting.max_words,
     )
-    vectors, losses = learn_squared_norm(found.pairs, settings)
-    return WordVectors(found.words, found.counts, vectors, losses)
+    vectors, losses = learn_squared_norm(counted.pairs, settings)
+    return WordVectors(counted.words, counted.counts, vectors, losses)
 
 
 def tokens_of(paths: Iterable[Path], *, tokenised: bool) -> Iterator[list[str]]:

@@ -205,9 +205,9 @@ def evaluate(
     from gramvec_training.evaluation.backend import evaluate_models
     from gramvec_training.evaluation.similarity import find_sets
 
-    found, _ = find_sets([Path(path) for path in sets])
+    similarity_sets, _ = find_sets([Path(path) for path in sets])
     names = tuple(dict.fromkeys(map(str, models)))
-    return evaluate_models([open_model(name, device=device, space=space) for name in names], names, found)
+    return evaluate_models([open_model(name, device=device, space=space) for name in names], names, similarity_sets)
 
 
 def open_model(name: str, *, device: str, space: str) -> ScoredModel:

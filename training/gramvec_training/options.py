@@ -33,8 +33,8 @@ TEACHER_CACHE = Path("runs/teachers")
 
 def _option(description: str, *, default: Any = None, required: bool = False, **extra: str) -> Any:
     """Return a field with the help of its option; `extra` may have a `flag` and a `metavar`."""
-    given: dict[str, Any] = {"description": description, "json_schema_extra": dict(extra)}
-    return Field(**given) if required else Field(default=default, **given)
+    keywords: dict[str, Any] = {"description": description, "json_schema_extra": dict(extra)}
+    return Field(**keywords) if required else Field(default=default, **keywords)
 
 
 class RunOptions(Strict):
@@ -73,9 +73,9 @@ class FileOptions(Strict):
     @property
     def table_format(self) -> TableFormat | None:
         """Return the format of the file; None for what its ending names."""
-        given = {"form": self.input_format, "delimiter": self.delimiter, "encoding": self.encoding}
-        given = {name: value for name, value in given.items() if value is not None}
-        return TableFormat.model_validate(given) if given else None
+        options = {"form": self.input_format, "delimiter": self.delimiter, "encoding": self.encoding}
+        values = {name: value for name, value in options.items() if value is not None}
+        return TableFormat.model_validate(values) if values else None
 
 
 class PairOptions(FileOptions):

@@ -45,7 +45,7 @@ class Registry(Generic[Section]):
 
         return add
 
-    def class_of(self, settings: Section) -> Any:
+    def find_class(self, settings: Section) -> Any:
         """Return the class that was registered for these settings."""
         return self._find(settings.kind)[1]  # type: ignore[attr-defined]
 
@@ -79,5 +79,5 @@ def describe_first_error(error: ValidationError, whole: str = "the section") -> 
     if first["type"] == "missing":
         return f"the key {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
-    given = f", got {first['input']!r}" if isinstance(first["input"], (str, int, float, bool)) else ""
-    return f"{key}: {message[0].lower()}{message[1:]}{given}"
+    got = f", got {first['input']!r}" if isinstance(first["input"], (str, int, float, bool)) else ""
+    return f"{key}: {message[0].lower()}{message[1:]}{got}"

@@ -99,7 +99,7 @@ class TableFormat(Strict):
     delimiter: str | None = None  # of CSV; recognized by the header where it is left out
     encoding: str = UTF_8
 
-    def of(self, path: Path) -> FileFormat:
+    def for_path(self, path: Path) -> FileFormat:
         """Return the format of a file. Raises InputError for an unknown ending, delimiter or encoding."""
         return FileFormat(self.form or form_of(path), self.delimiter, self.encoding)
 

@@ -128,7 +128,7 @@ class CachedTeacher(ABC):
         Raises:
             InputError: Sentence-transformers is not installed and a text is not in the cache.
         """
-        wanted = keys_of(texts)
+        wanted = digest_texts(texts)
         keys, vectors = self._read()
         missing = np.flatnonzero(~np.isin(wanted[:, 0], keys[:, 0])).tolist()
         progress.start("teacher", len(texts), "texts", len(texts) - len(missing))
@@ -136,16 +136,16 @@ class CachedTeacher(ABC):
             self.compute([texts[i] for i in missing], progress=progress)
             keys, vectors = self._read()
         order = np.argsort(keys[:, 0])
-        found = order[np.searchsorted(keys[:, 0], wanted[:, 0], sorter=order)]
-        if not np.array_equal(keys[found], wanted):
+        places = order[np.searchsorted(keys[:, 0], wanted[:, 0], sorter=order)]
+        if not np.array_equal(keys[places], wanted):
             raise InputError(f"{self.folder}: the cache is damaged; remove it and run again")
-        return vectors[found]
+        return vectors[places]
 
     def compute(self, texts: Sequence[str], *, progress: Progress = NO_PROGRESS) -> None:
         """Add the vectors of these texts to the cache, block by block."""
         for start in range(0, len(texts), BLOCK_TEXTS):
             block = sorted(texts[start : start + BLOCK_TEXTS], key=len)
-            keys = keys_of(block)
+            keys = digest_texts(block)
             path = self.folder / f"{hashlib.sha256(keys.tobytes()).hexdigest()[:16]}.npz"
             if not path.is_file():
                 vectors = self._encode(block)
@@ -216,7 +216,7 @@ class PackedTeacher(CachedTeacher):
         return self._encoder.encode(texts)
 
 
-def keys_of(texts: Sequence[str]) -> TextKeys:
+def digest_texts(texts: Sequence[str]) -> TextKeys:
     """Return uint64[n, 2]: the 16-byte BLAKE2b digest of each text."""
     data = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(data, np.uint64).reshape(-1, 2)

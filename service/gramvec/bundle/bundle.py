@@ -174,13 +174,13 @@ def _lexical(path: Path, manifest: Manifest, files: VerifiedFiles, spec: Feature
 
 
 def _check_counts(file: Path, manifest: Manifest, vocabulary: Vocabulary) -> None:
-    for name, found, expected in (
+    for name, count, expected in (
         ("rows", len(vocabulary), manifest.rows),
         ("n-grams", vocabulary.n_ngrams, manifest.ngrams),
         ("words", vocabulary.n_words, manifest.words),
     ):
-        if found != expected:
-            raise BundleError(f"{file}: {found} {name}, the manifest has {expected}")
+        if count != expected:
+            raise BundleError(f"{file}: {count} {name}, the manifest has {expected}")
 
 
 def _check_golden_ids(path: Path, manifest: Manifest, featurizer: Featurizer) -> None:

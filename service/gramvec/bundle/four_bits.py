@@ -78,11 +78,11 @@ def quantize_rows(table: Floats, columns: Floats | np.float32) -> FourBits:
         end = begin + _PART_ROWS
         part = table[begin:end] / columns
         weights[begin:end] = _weigh(part, scales[begin:end], step)
-        codes[begin:end] = pack_codes(_codes_of(part, weights[begin:end] * step))
+        codes[begin:end] = pack_codes(_nearest_codes(part, weights[begin:end] * step))
     return FourBits(codes, weights, step)
 
 
-def _codes_of(rows: Floats, scales: Floats) -> NDArray[np.uint8]:
+def _nearest_codes(rows: Floats, scales: Floats) -> NDArray[np.uint8]:
     """Return the code uint8[n, d] whose level times the row's scale is nearest to each number."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         halves = np.nan_to_num(rows * (np.float32(2) / scales)[:, None])
@@ -91,9 +91,9 @@ def _codes_of(rows: Floats, scales: Floats) -> NDArray[np.uint8]:
     return codes
 
 
-def _errors_of(rows: Floats, scales: Floats) -> NDArray[np.float64]:
+def _squared_errors(rows: Floats, scales: Floats) -> NDArray[np.float64]:
     """Return the squared error float64[n] of each row at its scale; at 0 its own square."""
-    apart = rows - LEVELS[_codes_of(rows, scales)] * scales[:, None]
+    apart = rows - LEVELS[_nearest_codes(rows, scales)] * scales[:, None]
     errors: NDArray[np.float64] = np.einsum("ij,ij->i", apart, apart, dtype=np.float64)
     return errors
 
@@ -103,7 +103,7 @@ def _best_scales(rows: Floats) -> Floats:
     deviations = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) / rows.shape[1]).astype(np.float32)
     tops = np.abs(rows).max(axis=1) / np.float32(LARGEST)
     tried = [deviations * np.float32(_SCALE_OF_NORMAL * factor) for factor in _FACTORS] + [tops]
-    least = np.argmin([_errors_of(rows, scales) for scales in tried], axis=0)
+    least = np.argmin([_squared_errors(rows, scales) for scales in tried], axis=0)
     best: Floats = np.stack(tried)[least, np.arange(len(rows))]
     return best
 
@@ -112,6 +112,6 @@ def _weigh(rows: Floats, scales: Floats, step: np.float32) -> NDArray[np.uint8]:
     """Return the weight uint8[n] above or below each row's scale, at which it loses less."""
     ideal = scales / step
     tried = [np.clip(weights, 0, MAX_WEIGHT) for weights in (np.floor(ideal), np.ceil(ideal))]
-    errors = [_errors_of(rows, weights * step) for weights in tried]
+    errors = [_squared_errors(rows, weights * step) for weights in tried]
     chosen: NDArray[np.uint8] = np.where(errors[0] <= errors[1], *tried).astype(np.uint8)
     return chosen

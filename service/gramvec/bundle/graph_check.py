@@ -253,17 +253,17 @@ class _Graph:
         return self._read(what, _bytes(fields[name][0]), known)
 
     def _read(self, what: str, message: memoryview, known: Mapping[int, str]) -> Fields:
-        found: Fields = {name.rstrip("*"): [] for name in known.values()}
+        contents: Fields = {name.rstrip("*"): [] for name in known.values()}
         for number, value in self._reader.fields(message):
             name = known.get(number)
             if name is None:
                 raise MalformedError(f"{what} has field {number}, which no graph of ours has")
-            values = found[name.rstrip("*")]
+            values = contents[name.rstrip("*")]
             # Parsers take the last, or merge them; no writer writes two.
             if values and not name.endswith("*"):
                 raise MalformedError(f"{what} has {name} twice")
             values.append(value)
-        return found
+        return contents
 
 
 def _demand(holds: bool, wanted: str) -> None:

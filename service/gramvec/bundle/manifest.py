@@ -283,7 +283,7 @@ def _contradiction(manifest: Manifest) -> str | None:
     for index, golden in enumerate(manifest.golden):
         if not _are_columns(golden.vector, d):
             return f"golden.{index}.vector: not {d} float32 numbers"
-    return None if stored is None else _contradiction_of(stored, manifest)
+    return None if stored is None else _contradiction_of_weights(stored, manifest)
 
 
 def _contradiction_of_composition(manifest: Manifest) -> str | None:
@@ -303,7 +303,7 @@ def _contradiction_of_composition(manifest: Manifest) -> str | None:
     return None
 
 
-def _contradiction_of(stored: StoredWeights, manifest: Manifest) -> str | None:
+def _contradiction_of_weights(stored: StoredWeights, manifest: Manifest) -> str | None:
     for name, columns in (("columns", stored.columns), ("bias", stored.bias)):
         if columns is not None and not _are_columns(columns, manifest.dimension):
             return f"graph.stored.{name}: not {manifest.dimension} float32 numbers"

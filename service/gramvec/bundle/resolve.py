@@ -17,17 +17,17 @@ def find_bundle(name_or_path: str | os.PathLike[str]) -> Path:
     Raises:
         BundleError: there is no such model. The message lists the names that exist, or how to get a model.
     """
-    given = Path(name_or_path)
-    if (given / MANIFEST).is_file():
-        return given
+    path = Path(name_or_path)
+    if (path / MANIFEST).is_file():
+        return path
     searched = model_folders()
-    is_name = given.name == str(name_or_path) and given.name not in ("", ".", "..")
+    is_name = path.name == str(name_or_path) and path.name not in ("", ".", "..")
     for home in searched if is_name else []:
-        if (home / given / MANIFEST).is_file():
-            return home / given
-    if given.is_dir():
-        raise BundleError(f"{given / MANIFEST}: missing; {given} is not a bundle, export the model again")
-    names = sorted({found.parent.name for home in searched for found in home.glob(f"*/{MANIFEST}")})
+        if (home / path / MANIFEST).is_file():
+            return home / path
+    if path.is_dir():
+        raise BundleError(f"{path / MANIFEST}: missing; {path} is not a bundle, export the model again")
+    names = sorted({manifest.parent.name for home in searched for manifest in home.glob(f"*/{MANIFEST}")})
     wanted = f"no model {str(name_or_path)!r}: give a bundle's folder or a name"
     if names:
         raise BundleError(f"{wanted} (there are {', '.join(names)}); gramvec pull and gramvec import bring others")
@@ -43,8 +43,8 @@ def model_folders() -> list[Path]:
     They are those in the variable GRAMVEC_MODELS (with ":" between several), ./models, the checkout's models/, and the
     installed package's own, which holds the default model.
     """
-    given = [Path(part) for part in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep) if part]
+    named_folders = [Path(part) for part in os.environ.get(MODELS_VARIABLE, "").split(os.pathsep) if part]
     package = Path(__file__).resolve().parents[1]
     checkout = package.parents[1]
     in_checkout = [checkout / "models"] if (checkout / "pyproject.toml").is_file() else []
-    return [*given, Path("models"), *in_checkout, package / "models"]
+    return [*named_folders, Path("models"), *in_checkout, package / "models"]

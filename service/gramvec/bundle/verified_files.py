@@ -79,7 +79,7 @@ class Folder:
     def verify(self, manifest: Manifest) -> VerifiedFiles:
         """Verify every listed file, at 1 ms a megabyte, without the interpreter's lock. Raises BundleError."""
         stored = manifest.graph.stored
-        found = VerifiedFiles()
+        verified = VerifiedFiles()
         for name, record in manifest.files.items():
             with self._file(name) as (file, size):
                 if size != record.bytes:
@@ -89,15 +89,15 @@ class Folder:
                         raise BundleError(
                             f"{self.path / name}: {record.bytes} bytes, and may have {max_bytes}; {REMEDY}"
                         )
-                    found.contents[name] = data = _read(file, record.bytes)
+                    verified.contents[name] = data = _read(file, record.bytes)
                     digest = hashlib.sha256(data).hexdigest()
                 else:
                     digest = _digest(file, record.bytes)
                 if digest != record.sha256:
                     raise BundleError(f"{self.path / name}: its SHA-256 is not the manifest's; {REMEDY}")
                 if stored is not None and name == stored.file:
-                    found.weights = _map_file(self.path / name, file, record.bytes)
-        return found
+                    verified.weights = _map_file(self.path / name, file, record.bytes)
+        return verified
 
     @contextmanager
     def _file(self, name: str) -> Iterator[tuple[int, int]]:
@@ -127,10 +127,10 @@ def open_folder(path: Path, remedy: str = REMEDY) -> Iterator[Folder]:
         os.close(descriptor)
 
 
-def _size_of_regular(found: os.stat_result) -> int:
-    if not stat.S_ISREG(found.st_mode):
+def _size_of_regular(status: os.stat_result) -> int:
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "it is no regular file")
-    return found.st_size
+    return status.st_size
 
 
 def _read(file: int, size: int) -> bytes:

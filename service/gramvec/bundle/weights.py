@@ -49,11 +49,11 @@ class MappedWeights(NamedTuple):
     def rows(self, ids: NDArray[np.integer[Any]]) -> Floats:
         """Return these rows as float32[n, d], times their scales, but not the columns'."""
         if self.weights is not None and self.step is not None:
-            levels = unpack_levels(self.table[ids], self.dimension)
-            whole: Floats = (levels * self.weights[ids].astype(np.int16)[:, None]).astype(np.float32)
+            unpacked = unpack_levels(self.table[ids], self.dimension)
+            whole: Floats = (unpacked * self.weights[ids].astype(np.int16)[:, None]).astype(np.float32)
             return whole * self.step
-        found: Floats = np.asarray(self.table[ids], np.float32)
-        return found if self.scales is None else found * np.asarray(self.scales[ids])[:, None]
+        levels: Floats = np.asarray(self.table[ids], np.float32)
+        return levels if self.scales is None else levels * np.asarray(self.scales[ids])[:, None]
 
 
 def map_weights(path: Path, data: mmap.mmap, stored: StoredWeights, manifest: Manifest) -> MappedWeights:

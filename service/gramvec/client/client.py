@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, Field, TypeAdapter
 
-from gramvec.client.transport import SMALL_ANSWER, Transport, array_of, body_of, dump_others
+from gramvec.client.transport import SMALL_ANSWER, Transport, dump_fields, join_array, make_body
 from gramvec.embed.inputs import TruncationDirection, in_batches, prepare_texts
 from gramvec.embed.reranking import RerankedText
 from gramvec.embed.st_compat import SentenceEncoder
@@ -144,20 +144,22 @@ class Client(SentenceEncoder):
         truncation_direction: TruncationDirection = "right",
     ) -> Vectors:
         """Return float32[n, dimensions]; the arguments are those of Embedder.embed."""
-        found = prepare_texts(texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction)
+        prepared = prepare_texts(
+            texts, self.max_characters, truncate=truncate, truncation_direction=truncation_direction
+        )
         check_dimensions(dimensions, self.dimension)
         width = dimensions or self.dimension
-        others = {"model": self.name, "normalize": normalize, "dimensions": dimensions}
+        fields = {"model": self.name, "normalize": normalize, "dimensions": dimensions}
 
         def send(start: int, batch: list[bytes]) -> list[Vectors]:
             size = len(batch) * width * 4
-            body = body_of(array_of(batch), others)
+            body = make_body(join_array(batch), fields)
             reply = self._transport.post("/embed", body, first=start, max_bytes=size + SMALL_ANSWER)
             if len(reply.body) != size or reply.headers.get("x-dtype") != "float32":
                 raise ServiceError(f"{self._transport.url}: answered other vectors than were asked for")
             return [np.frombuffer(reply.body, "<f4").reshape(-1, width)]
 
-        blocks = self._transport.in_batches([orjson.dumps(text) for text in found], send)
+        blocks = self._transport.in_batches([orjson.dumps(text) for text in prepared], send)
         return np.concatenate([np.empty((0, width), np.float32), *blocks])
 
     def stream(
@@ -189,7 +191,7 @@ class Client(SentenceEncoder):
             blocks = list(self._transport.batches(columns, 2))
             for top, above in self._transport.batches(rows, 2):
                 for side, beside in blocks:
-                    inputs = b'{"left":%b,"right":%b}' % (array_of(above), array_of(beside))
+                    inputs = b'{"left":%b,"right":%b}' % (join_array(above), join_array(beside))
                     shape = len(above), len(beside)
                     scores[top : top + shape[0], side : side + shape[1]] = self._scores(inputs, shape)
             return scores
@@ -206,7 +208,7 @@ class Client(SentenceEncoder):
         def compare() -> Vectors:
             scores = np.empty(len(pairs), np.float32)
             for start, batch in self._transport.batches(pairs, 2):
-                inputs = b'{"pairs":%b}' % array_of(batch)
+                inputs = b'{"pairs":%b}' % join_array(batch)
                 scores[start : start + len(batch)] = self._scores(inputs, (len(batch),))
             return scores
 
@@ -240,19 +242,19 @@ class Client(SentenceEncoder):
         """
         if not is_whole(k) or k < 1:
             raise InputError(f"k: must be a whole number from 1, got {k!r}", field="k")
-        others = {
+        fields = {
             "k": k, "where": None if where is None else dict(where), "index": index, "truncate": truncate,
             "return_records": return_records, "only": only, "min_score": min_score, "literal": literal,
         }  # fmt: skip
 
         def send(start: int, batch: list[bytes]) -> list[list[SearchHit]]:
-            body = body_of(array_of(batch), others, "queries")
-            found = self._transport.post_json("/search", body, _SEARCHED, first=start, max_bytes=LARGE_ANSWER).results
-            return self._check_hits(found, len(batch), max_hits=k)
+            body = make_body(join_array(batch), fields, "queries")
+            results = self._transport.post_json("/search", body, _SEARCHED, first=start, max_bytes=LARGE_ANSWER).results
+            return self._check_hits(results, len(batch), max_hits=k)
 
         max_texts = max(1, MAX_HITS // max(k, MIN_LOOKED))
         encoded = self._encode_blocks(queries, truncate=truncate)
-        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_others(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_fields(fields)))
 
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
@@ -271,18 +273,18 @@ class Client(SentenceEncoder):
         _check_count("top_n", top_n)
         (asked,) = self._encode_blocks([query], truncate=truncate)
         encoded = self._encode_blocks(texts, truncate=truncate)
-        others = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name, "raw_scores": True}
+        fields = {"query": orjson.Fragment(asked), "truncate": truncate, "model": self.name, "raw_scores": True}
 
         def send(start: int, batch: list[bytes]) -> list[float]:
-            body = body_of(array_of(batch), others, "texts")
-            found = self._transport.post_json(
+            body = make_body(join_array(batch), fields, "texts")
+            ranking = self._transport.post_json(
                 "/rerank", body, _RANKED, first=start, max_bytes=LARGE_ANSWER, same_model=True
             )
-            if sorted(entry.index for entry in found) != list(range(len(batch))):
+            if sorted(entry.index for entry in ranking) != list(range(len(batch))):
                 raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
-            return [entry.score for entry in sorted(found, key=lambda entry: entry.index)]
+            return [entry.score for entry in sorted(ranking, key=lambda entry: entry.index)]
 
-        scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(dump_others(others)))
+        scores = self._transport.in_batches(encoded, send, texts_beside=1, bytes_beside=len(dump_fields(fields)))
         ranked = [RerankedText(place, score) for place, score in enumerate(scores)]
         return sorted(ranked, key=lambda entry: -entry.score)[:top_n]
 
@@ -298,16 +300,16 @@ class Client(SentenceEncoder):
             truncate: Whether to cut texts that are too long.
         """
         _check_count("top_k", top_k)
-        others = {"head": head, "top_k": top_k, "truncate": truncate}
+        fields = {"head": head, "top_k": top_k, "truncate": truncate}
 
         def send(start: int, batch: list[bytes]) -> list[list[PredictedLabel]]:
-            body = body_of(array_of(batch), others)
-            found = self._transport.post_json("/predict", body, _LABELS, first=start, max_bytes=LARGE_ANSWER)
-            return self._check_hits(found, len(batch), max_hits=top_k)
+            body = make_body(join_array(batch), fields)
+            labels = self._transport.post_json("/predict", body, _LABELS, first=start, max_bytes=LARGE_ANSWER)
+            return self._check_hits(labels, len(batch), max_hits=top_k)
 
         max_texts = None if top_k is None else max(1, MAX_LABELS // top_k)
         encoded = self._encode_blocks(texts, truncate=truncate)
-        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_others(others)))
+        return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_fields(fields)))
 
     def match(
         self,
@@ -331,20 +333,20 @@ class Client(SentenceEncoder):
         if not left_texts or not right_texts:
             return []
         options = {"top": top, "threshold": threshold, "one_to_one": one_to_one}
-        given = {name: value for name, value in options.items() if value is not None}
-        body = body_of(array_of(left_texts), {"right": orjson.Fragment(array_of(right_texts)), **given}, "left")
-        found = self._transport.post_json("/match", body, _MATCHED, max_bytes=LARGE_ANSWER).matches
-        if any(pair.left >= len(left_texts) or pair.right >= len(right_texts) for pair in found):
+        sent = {name: value for name, value in options.items() if value is not None}
+        body = make_body(join_array(left_texts), {"right": orjson.Fragment(join_array(right_texts)), **sent}, "left")
+        pairs = self._transport.post_json("/match", body, _MATCHED, max_bytes=LARGE_ANSWER).matches
+        if any(pair.left >= len(left_texts) or pair.right >= len(right_texts) for pair in pairs):
             raise ServiceError(f"{self._transport.url}: answered other places than were asked for")
-        return found
+        return pairs
 
     def embed_sparse(self, texts: Iterable[str], *, truncate: bool = False) -> SparseVectors:
         """Return n sparse rows of length 1: n-grams of 3 and 4 characters, hashed to columns, of equal weight."""
 
         def send(start: int, batch: list[bytes]) -> list[list[_Entry]]:
-            body = body_of(array_of(batch), {"truncate": truncate})
-            found = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, max_bytes=LARGE_ANSWER)
-            return self._check_hits(found, len(batch), max_hits=None)
+            body = make_body(join_array(batch), {"truncate": truncate})
+            entries = self._transport.post_json("/embed_sparse", body, _SPARSE, first=start, max_bytes=LARGE_ANSWER)
+            return self._check_hits(entries, len(batch), max_hits=None)
 
         encoded = self._encode_blocks(texts, truncate=truncate)
         rows = self._transport.in_batches(encoded, send, max_characters=MAX_CHARACTERS)
@@ -361,19 +363,19 @@ class Client(SentenceEncoder):
     def _scores(self, inputs: bytes, shape: tuple[int, ...]) -> Vectors:
         url = self._transport.url
         max_bytes = int(np.prod(shape)) * SCORE_BYTES + SMALL_ANSWER
-        reply = self._transport.post("/similarity", body_of(inputs, {"model": self.name}), max_bytes=max_bytes)
+        reply = self._transport.post("/similarity", make_body(inputs, {"model": self.name}), max_bytes=max_bytes)
         try:
-            found = np.array(orjson.loads(reply.body), np.float64)
+            scores = np.array(orjson.loads(reply.body), np.float64)
         except (ValueError, TypeError) as error:
             raise ServiceError(f"{url}: answered no scores") from error
-        if found.shape != shape or not (np.abs(found) <= 1).all():
+        if scores.shape != shape or not (np.abs(scores) <= 1).all():
             raise ServiceError(f"{url}: answered other scores than were asked for")
-        return found.astype(np.float32)
+        return scores.astype(np.float32)
 
-    def _check_hits(self, found: list[list[Any]], texts: int, *, max_hits: int | None) -> list[list[Any]]:
-        if len(found) != texts or any(max_hits is not None and len(hits) > max_hits for hits in found):
+    def _check_hits(self, results: list[list[Any]], texts: int, *, max_hits: int | None) -> list[list[Any]]:
+        if len(results) != texts or any(max_hits is not None and len(hits) > max_hits for hits in results):
             raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
-        return found
+        return results
 
 
 def _check_count(name: str, value: int | None) -> None:

@@ -181,14 +181,14 @@ class Transport:
         """
 
         def send_all() -> list[T]:
-            found = self.batches(
+            batches = self.batches(
                 encoded,
                 max_texts=max_texts,
                 texts_beside=texts_beside,
                 bytes_beside=bytes_beside,
                 max_characters=max_characters,
             )
-            return [answer for start, batch in found for answer in send(start, batch)]
+            return [answer for start, batch in batches for answer in send(start, batch)]
 
         return self.call_with_current_limits(send_all)
 
@@ -247,14 +247,14 @@ class Transport:
             info = _Info.model_validate_json(reply.body)
         except ValidationError as error:
             raise ServiceError(f"{self.url}: is not a gramvec service: its /info has other fields") from error
-        found = {model.name: model for model in info.models}
+        models = {model.name: model for model in info.models}
         name = wanted or info.default_model
         name = info.aliases.get(name, name)
-        if name not in found:
-            sentence = f"{self.url}: serves no model {quote(name)}; it has {quote(', '.join(sorted(found)))}"
+        if name not in models:
+            sentence = f"{self.url}: serves no model {quote(name)}; it has {quote(', '.join(sorted(models)))}"
             raise ServiceError(sentence, status=404)
-        self._check_model(found[name].label)
-        return found[name], info.limits
+        self._check_model(models[name].label)
+        return models[name], info.limits
 
     def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
@@ -263,14 +263,14 @@ class Transport:
         """
         pause, gives_up = FIRST_PAUSE, None
         while True:
-            found = self._send_once(method, path, body, max_bytes)
-            if isinstance(found, ServiceResponse) and found.status not in RETRIED:
-                return found
+            response = self._send_once(method, path, body, max_bytes)
+            if isinstance(response, ServiceResponse) and response.status not in RETRIED:
+                return response
             now = time.monotonic()
             gives_up = gives_up or now + self._patience
-            wait, pause = max(_retry_after(found) or pause, FIRST_PAUSE), min(2 * pause, LONGEST_PAUSE)
-            if now + wait > gives_up or (isinstance(found, _NoAnswer) and not found.retry):
-                raise self._failure(found)
+            wait, pause = max(_retry_after(response) or pause, FIRST_PAUSE), min(2 * pause, LONGEST_PAUSE)
+            if now + wait > gives_up or (isinstance(response, _NoAnswer) and not response.retry):
+                raise self._failure(response)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
     def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse | _NoAnswer:
@@ -295,24 +295,24 @@ class Transport:
                 "two models cannot be compared; make a new client, and embed again"
             )
 
-    def _failure(self, found: ServiceResponse | _NoAnswer) -> ServiceError:
-        if isinstance(found, _NoAnswer):
-            return ServiceError(f"{self.url} gave no answer: {quote(ValueError(found.reason))}")
-        sentence = f"{self.url}: {_sentence(found)}"
-        return ServiceError(sentence, status=found.status, retry_after=_retry_after(found))
+    def _failure(self, response: ServiceResponse | _NoAnswer) -> ServiceError:
+        if isinstance(response, _NoAnswer):
+            return ServiceError(f"{self.url} gave no answer: {quote(ValueError(response.reason))}")
+        sentence = f"{self.url}: {_sentence(response)}"
+        return ServiceError(sentence, status=response.status, retry_after=_retry_after(response))
 
 
-def dump_others(others: Mapping[str, Any]) -> bytes:
+def dump_fields(fields: Mapping[str, Any]) -> bytes:
     """Return the other fields of a request as JSON; numbers may be numpy's."""
-    return orjson.dumps(dict(others), option=orjson.OPT_SERIALIZE_NUMPY)
+    return orjson.dumps(dict(fields), option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def body_of(inputs: bytes, others: Mapping[str, Any], name: str = "inputs") -> bytes:
+def make_body(inputs: bytes, fields: Mapping[str, Any], name: str = "inputs") -> bytes:
     """Return a request's body: encoded texts under `name`, and other fields."""
-    return b'{"%b":%b,%b' % (name.encode(), inputs, dump_others(others)[1:])
+    return b'{"%b":%b,%b' % (name.encode(), inputs, dump_fields(fields)[1:])
 
 
-def array_of(batch: Sequence[bytes]) -> bytes:
+def join_array(batch: Sequence[bytes]) -> bytes:
     """Return a JSON array of encoded texts."""
     return b"[%b]" % b",".join(batch)
 
@@ -326,10 +326,10 @@ def _headers(api_key: str | None) -> dict[str, str]:
     return headers if api_key is None else {**headers, "authorization": f"Bearer {api_key}"}
 
 
-def _retry_after(found: ServiceResponse | _NoAnswer) -> float | None:
+def _retry_after(response: ServiceResponse | _NoAnswer) -> float | None:
     """Return the seconds of Retry-After; its other form, a date, is ignored."""
-    given = found.headers.get("retry-after", "") if isinstance(found, ServiceResponse) else ""
-    return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
+    seconds = response.headers.get("retry-after", "") if isinstance(response, ServiceResponse) else ""
+    return float(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 10 else None
 
 
 def _sentence(reply: ServiceResponse) -> str:

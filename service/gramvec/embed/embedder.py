@@ -21,10 +21,10 @@ from gramvec.embed.vectors import (
     Vectors,
     check_dimensions,
     check_space,
-    columns_of,
     cosine_matrix,
     cosine_pairs,
     finish,
+    select_columns,
     vectors_among,
 )
 from gramvec.errors import InputError
@@ -194,10 +194,10 @@ class Embedder(SentenceEncoder):
     def _raw(self, texts: Sequence[str]) -> RawEmbeddings:
         sums = self._runtime.embed(self.bundle.memoized, texts)
         if self.lexical is None:
-            return RawEmbeddings.of(*sums)
+            return RawEmbeddings.from_vectors(*sums)
         vectors, ngrams = self._with_lexical(texts, sums.vectors)
         # A text without a known feature is known all the same if it has n-grams.
-        return RawEmbeddings.of(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
+        return RawEmbeddings.from_vectors(vectors, sums.counts + ngrams, sums.unknown, sums.featurize_seconds)
 
     def _sums(self, texts: Sequence[str]) -> Vectors:
         sums = self._runtime.embed(self.bundle.memoized, texts).vectors
@@ -213,7 +213,7 @@ class Embedder(SentenceEncoder):
 
         Raises InputError if there are no vectors, or `dimensions` is not a number from 1 to their columns.
         """
-        chosen = slice(None) if space is None else columns_of(space, self.space, self._widths[0])
+        chosen = slice(None) if space is None else select_columns(space, self.space, self._widths[0])
         width = len(range(*chosen.indices(self.dimension)))
         check_dimensions(dimensions, width)
         return chosen, dimensions or width
@@ -330,15 +330,15 @@ class Embedder(SentenceEncoder):
 
     similarity_pairwise = pair_similarity
 
-    def _compare(self, given: Iterable[str] | Vectors) -> RawEmbeddings:
-        found = vectors_among(given)
-        if found is not None:
-            vectors = np.atleast_2d(np.asarray(found, np.float32))
+    def _compare(self, texts: Iterable[str] | Vectors) -> RawEmbeddings:
+        given_vectors = vectors_among(texts)
+        if given_vectors is not None:
+            vectors = np.atleast_2d(np.asarray(given_vectors, np.float32))
             if vectors.ndim != 2 or vectors.shape[1] != self.dimension:
-                sentence = f"vectors have the shape {found.shape}; give [n, {self.dimension}]"
+                sentence = f"vectors have the shape {given_vectors.shape}; give [n, {self.dimension}]"
                 raise InputError(sentence, field="texts")
-            return RawEmbeddings.of(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
-        return self.raw(self.prepare(given))
+            return RawEmbeddings.from_vectors(vectors, np.count_nonzero(vectors, axis=1).astype(np.int64))
+        return self.raw(self.prepare(texts))
 
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False

@@ -22,12 +22,12 @@ def prepare_texts(
     truncation_direction: TruncationDirection = "right",
 ) -> list[str]:
     """Return the texts as a list, checked and, with `truncate`, cut to max_characters; see Embedder.prepare."""
-    given = list_texts(texts)
+    listed = list_texts(texts)
     if truncation_direction not in DIRECTIONS:
         raise InputError("truncation_direction: must be 'left' or 'right'", field="truncation_direction")
-    if _need_no_check(given, max_characters):
-        return list(given)
-    return [_text(index, text, max_characters, truncate, truncation_direction) for index, text in enumerate(given)]
+    if _need_no_check(listed, max_characters):
+        return list(listed)
+    return [_text(index, text, max_characters, truncate, truncation_direction) for index, text in enumerate(listed)]
 
 
 def in_batches(texts: Iterable[str], batch_size: int, embed: Callable[[list[str]], Vectors]) -> Iterator[Vectors]:

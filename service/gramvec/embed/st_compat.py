@@ -78,8 +78,8 @@ class SentenceEncoder(ABC):
 
             blocks = iter(tqdm(blocks, desc="Batches", total=-(-len(texts) // batch_size)))
         nothing = np.empty((0, truncate_dim or self.dimension), np.float32)
-        found = np.concatenate([quantize(block, precision) for block in blocks] or [quantize(nothing, precision)])
-        return _convert(found[0] if isinstance(sentences, str) else found, convert_to_numpy, convert_to_tensor)
+        vectors = np.concatenate([quantize(block, precision) for block in blocks] or [quantize(nothing, precision)])
+        return _convert(vectors[0] if isinstance(sentences, str) else vectors, convert_to_numpy, convert_to_tensor)
 
     def encode_query(self, sentences: str | Iterable[str], **options: Any) -> Any:
         """Encode queries or documents as `encode` does, with its options: the models have no prompts."""
@@ -111,12 +111,12 @@ class SentenceEncoder(ABC):
         raise InputError(sentence, field="max_seq_length")
 
 
-def _convert(found: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
+def _convert(vectors: NDArray[np.generic], convert_to_numpy: bool, convert_to_tensor: bool) -> Any:
     if convert_to_tensor:
         try:
             torch = import_module("torch")
         except ImportError as error:
             sentence = "convert_to_tensor needs torch, which is not installed"
             raise InputError(sentence, field="convert_to_tensor") from error
-        return torch.from_numpy(found)
-    return found if convert_to_numpy else list(found)
+        return torch.from_numpy(vectors)
+    return vectors if convert_to_numpy else list(vectors)

@@ -40,7 +40,7 @@ class RawEmbeddings(NamedTuple):
     featurize_seconds: float = 0.0
 
     @classmethod
-    def of(
+    def from_vectors(
         cls, vectors: Vectors, feature_counts: NDArray[np.int64], unknown: int = 0, featurize_seconds: float = 0.0
     ) -> RawEmbeddings:
         """Return raw embeddings together with the vectors scaled to length 1."""
@@ -57,27 +57,27 @@ class RawEmbeddings(NamedTuple):
         if columns == slice(None):
             return self
         chosen = np.ascontiguousarray(self.vectors[:, columns])
-        return RawEmbeddings.of(chosen, self.feature_counts, self.unknown, self.featurize_seconds)
+        return RawEmbeddings.from_vectors(chosen, self.feature_counts, self.unknown, self.featurize_seconds)
 
     def take(self, chosen: slice | NDArray[np.int64]) -> RawEmbeddings:
         """Return the embeddings of these texts, in this order; views for a slice."""
         return RawEmbeddings(self.vectors[chosen], self.feature_counts[chosen], self.units[chosen])
 
 
-def vectors_among(given: object) -> NDArray[np.floating[Any]] | None:
+def vectors_among(values: object) -> NDArray[np.floating[Any]] | None:
     """Return an array or tensor of floats, or a list of them, as one array; None for any other value."""
-    if isinstance(given, list | tuple):
-        first = given[0] if given else ""
+    if isinstance(values, list | tuple):
+        first = values[0] if values else ""
         holds_rows = isinstance(first, float | list | tuple) or getattr(first, "ndim", 0) == 1
     else:  # a column of texts becomes a list by `to_list` or `to_pylist`
-        holds_rows = hasattr(given, "__array__") and not (hasattr(given, "to_list") or hasattr(given, "to_pylist"))
+        holds_rows = hasattr(values, "__array__") and not (hasattr(values, "to_list") or hasattr(values, "to_pylist"))
     if not holds_rows:
         return None
     try:
-        found = np.asarray([np.asarray(vector) for vector in given] if isinstance(given, list | tuple) else given)
+        array = np.asarray([np.asarray(vector) for vector in values] if isinstance(values, list | tuple) else values)
     except (TypeError, ValueError, RuntimeError):  # rows of several lengths, a tensor on a GPU or with a gradient
         return None
-    return found if found.dtype.kind == "f" else None
+    return array if array.dtype.kind == "f" else None
 
 
 def check_dimensions(dimensions: int | None, d: int) -> None:
@@ -194,7 +194,7 @@ Space = Literal["semantic", "lexical", "both"]
 SPACES: tuple[Space, ...] = get_args(Space)
 
 
-def columns_of(space: Space, computed: Space, semantic: int) -> slice:
+def select_columns(space: Space, computed: Space, semantic: int) -> slice:
     """Return the columns of `space` in vectors that an embedder of the space `computed` makes.
 
     Args:

@@ -59,16 +59,16 @@ def compare(embedder: Embedder, texts: Iterable[str]) -> Comparison:
         other = _other(embedder)
     except DeviceError as error:
         return Comparison(name, "", why_not=str(error))
-    found = Comparison(name, f"{other.name} on {other.device}")
+    comparison = Comparison(name, f"{other.name} on {other.device}")
     remaining = iter(texts)
-    while block := _prepare(embedder, list(islice(remaining, BLOCK)), found.texts):
+    while block := _prepare(embedder, list(islice(remaining, BLOCK)), comparison.texts):
         apart = differences(embedder.raw(block).vectors, other.embed(bundle.memoized, block).vectors)
         worst = int(apart.argmax())
-        found = found._replace(texts=found.texts + len(block))
-        if not found.text or apart[worst] > found.largest:
-            found = found._replace(largest=float(apart[worst]), text=block[worst])
+        comparison = comparison._replace(texts=comparison.texts + len(block))
+        if not comparison.text or apart[worst] > comparison.largest:
+            comparison = comparison._replace(largest=float(apart[worst]), text=block[worst])
     other.close()
-    return found
+    return comparison
 
 
 def _prepare(embedder: Embedder, block: list[str], before: int) -> list[str]:
@@ -88,7 +88,7 @@ def _other(embedder: Embedder) -> Runtime:
         except (BundleError, DeviceError):
             if embedder.device == "cpu":
                 raise
-    return OnnxRuntime.of(bundle)
+    return OnnxRuntime.from_bundle(bundle)
 
 
 def sample_texts(bundle: Bundle) -> Iterator[str]:

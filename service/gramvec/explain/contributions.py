@@ -26,8 +26,8 @@ import numpy as np
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix
 from gramvec.errors import InputError
-from gramvec.explain.decompose import TextSum, WordPair, characters_of
-from gramvec.explain.row_vectors import weights_of
+from gramvec.explain.decompose import TextSum, WordPair, locate_characters
+from gramvec.explain.row_vectors import open_weights
 from gramvec.features.spans import FeaturePlaces
 from gramvec.lexical.top_k import top_k
 from gramvec.text.arrays import Doubles
@@ -96,7 +96,7 @@ class Side:
     def characters(self) -> Doubles:
         """Return the contributions, each spread evenly over the characters of its feature, float64[len(text)]."""
         shares = np.zeros(len(self.text) + 1)
-        first, last = characters_of(self.text, self.located)
+        first, last = locate_characters(self.text, self.located)
         each = self.contributions / (last - first)
         np.add.at(shares, first, each)
         np.subtract.at(shares, last, each)
@@ -171,11 +171,13 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
                 f"text {index} has {len(text)} characters, and explanations take {MAX_CHARACTERS}: shorten it",
                 index=index,
             )
-    weights = None if embedder.manifest.graph.beyond_rows else weights_of(embedder.bundle)
+    weights = None if embedder.manifest.graph.beyond_rows else open_weights(embedder.bundle)
     raw = embedder.raw(texts)
     score = float(cosine_matrix(raw.take(slice(1)), raw.take(slice(1, 2)))[0, 0])
     source_sum, target_sum = (
-        TextSum.from_occlusion(text, embedder) if weights is None else TextSum.of(text, vector, embedder, weights)
+        TextSum.from_occlusion(text, embedder)
+        if weights is None
+        else TextSum.from_rows(text, vector, embedder, weights)
         for text, vector in zip(texts, raw.vectors, strict=True)
     )
     left, right = (
@@ -189,7 +191,7 @@ def explain(embedder: Embedder, source: str, target: str, *, top_k: int = TOP_K)
     ]
     of_words = largest_products(source_sum.of_words, target_sum.of_words, top_k) if pairs else []
     words = [WordPair(source_sum.words[i], target_sum.words[j], contribution) for i, j, contribution in of_words]
-    rest, words_rest = (total - sum(pair.contribution for pair in some) for some in (pairs, words))
+    rest, words_rest = (total - sum(pair.contribution for pair in listed) for listed in (pairs, words))
     return Explanation(score, score - total, rest, left, right, pairs, words, words_rest, by_occlusion=weights is None)
 
 

@@ -33,7 +33,7 @@ class TextSum:
     unit: Doubles | None = None  # float64[d], the text's vector at length 1, where it is not the sum
 
     @classmethod
-    def of(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> TextSum:
+    def from_rows(cls, text: str, served: NDArray[np.float32], embedder: Embedder, weights: Weights) -> TextSum:
         """Decompose the served vector of a text into rows, n-grams, or both."""
         bundle = embedder.bundle
         located, unknown = locate(text, bundle.spec, bundle.vocabulary), bundle.vocabulary.unknown_row
@@ -42,7 +42,7 @@ class TextSum:
         first, inverse, counts = _distinct(located, unknown)
         distinct = np.zeros((len(first), embedder.dimension))
         if meaning:
-            distinct[:, :meaning] = _rows_of(located.rows[first], counts, served[:meaning], embedder, weights)
+            distinct[:, :meaning] = _decompose_rows(located.rows[first], counts, served[:meaning], embedder, weights)
         if embedder.lexical is not None:
             ngrams = embedder.lexical.ngrams(text)
             located = _add_unknown(located, ngrams)
@@ -81,12 +81,12 @@ class TextSum:
     @cached_property
     def words(self) -> list[Word]:
         """Return the words of the text: the runs between white space."""
-        return words_of(self.text)
+        return split_words(self.text)
 
     @cached_property
     def of_words(self) -> Doubles:
         """Return the sum of the features in each word, float64[words, d]."""
-        first, last = characters_of(self.text, self.located)
+        first, last = locate_characters(self.text, self.located)
         return share_by_word(self.words, first, last, self.distinct, self.inverse, 1 / self.counts)
 
     def contributions_with(self, other: TextSum) -> Doubles:
@@ -100,13 +100,13 @@ class TextSum:
         return int(self.first[index]), int(self.counts[index])
 
 
-def characters_of(text: str, located: FeaturePlaces) -> tuple[Int64s, Int64s]:
+def locate_characters(text: str, located: FeaturePlaces) -> tuple[Int64s, Int64s]:
     """Return the characters of each feature as (first, end), int64[n]; padding has the nearest character."""
     first = np.minimum(located.start, max(0, len(text) - 1))
     return first, np.maximum(located.end, first + 1)
 
 
-def _rows_of(
+def _decompose_rows(
     ids: NDArray[np.int32], counts: Int64s, served: NDArray[np.float32], embedder: Embedder, weights: Weights
 ) -> Doubles:
     """Return what each feature, as often as it occurs, adds to the served vector, float64[n, d]."""
@@ -185,7 +185,7 @@ class WordPair(NamedTuple):
     contribution: float
 
 
-def words_of(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """Return the words of a text, at least one: the whole text if it is only white space."""
     return [Word(match[0], *match.span()) for match in re.finditer(r"\S+", text)] or [Word(text, 0, len(text))]
 
@@ -210,23 +210,23 @@ def share_by_word(words: list[Word], first: Int64s, last: Int64s, rows: Doubles,
     counted = np.stack([begins, ends], axis=1).ravel()
     first = np.minimum(np.interp(first, edges, counted).astype(np.int64), max(0, ends[-1] - 1))
     last = np.maximum(np.interp(last, edges, counted).astype(np.int64), first + 1)
-    found = np.zeros((len(words), rows.shape[1]))
+    sums = np.zeros((len(words), rows.shape[1]))
     word = np.searchsorted(begins, first, side="right") - 1
     left = np.arange(len(first))
     while len(left):
         here = np.minimum(last[left], ends[word]) - np.maximum(first[left], begins[word])
-        _add(found, word, rows, of[left], part[of[left]] * here / (last[left] - first[left]))
+        _add(sums, word, rows, of[left], part[of[left]] * here / (last[left] - first[left]))
         further = last[left] > ends[word]
         left, word = left[further], word[further] + 1
-    return found
+    return sums
 
 
-def _add(found: Doubles, word: Int64s, rows: Doubles, of: Int64s, shares: Doubles) -> None:
+def _add(sums: Doubles, word: Int64s, rows: Doubles, of: Int64s, shares: Doubles) -> None:
     order = np.argsort(word, kind="stable")
     for start in range(0, len(order), BLOCK_ROWS):
-        some = order[start : start + BLOCK_ROWS]
-        words, places = np.unique(word[some], return_index=True)
-        found[words] += np.add.reduceat(rows[of[some]] * shares[some, None], places, axis=0)
+        block = order[start : start + BLOCK_ROWS]
+        words, places = np.unique(word[block], return_index=True)
+        sums[words] += np.add.reduceat(rows[of[block]] * shares[block, None], places, axis=0)
 
 
 # Pieces of a text that are left out, one at a time: each is another text to embed. A text of more features is cut into

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import cosine_matrix, unit
 from gramvec.errors import InputError
-from gramvec.explain.row_vectors import weights_of
+from gramvec.explain.row_vectors import open_weights
 from gramvec.features.tokens import TokenVocabulary
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, compose
@@ -37,12 +37,12 @@ class Neighbor(NamedTuple):
 def nearest_words(
     embedder: Embedder, text: str, words: Iterable[str] | None = None, *, k: int = NEAREST
 ) -> list[Neighbor]:
-    """Return the k words nearest to a text, best first; see nearest_words_of.
+    """Return the k words nearest to a text, best first; see find_nearest_words.
 
     `words` is None for the words of the model's vocabulary.
 
     Raises:
-        InputError: the model has no words of its own or knows nothing of the text, or nearest_words_of refuses.
+        InputError: the model has no words of its own or knows nothing of the text, or find_nearest_words refuses.
     """
     if words is None:
         words = vocabulary_words(embedder.bundle.vocabulary)
@@ -50,10 +50,10 @@ def nearest_words(
             raise InputError(f"{embedder.name}: has no words of its own; give a list of words", field="words")
     if not _have_features(embedder, embedder.prepare([text]))[0]:
         raise InputError("the text has no feature that the model knows, so it has no neighbors", field="text")
-    return nearest_words_of(embedder, [text], words, k=k)[0]
+    return find_nearest_words(embedder, [text], words, k=k)[0]
 
 
-def nearest_words_of(
+def find_nearest_words(
     embedder: Embedder, texts: Sequence[str], words: Iterable[str], *, k: int = NEAREST
 ) -> list[list[Neighbor]]:
     """Return the k nearest words of each text, best first; equal words keep their order in the list.
@@ -119,15 +119,17 @@ def nearest_ngrams(embedder: Embedder, ngram: str, *, k: int = NEAREST) -> list[
     if not len(place):
         orders = ", ".join(map(str, embedder.bundle.spec.orders))
         raise InputError(f"{ngram!r}: not an n-gram of {embedder.name}, which has some of {orders} characters")
-    weights = weights_of(embedder.bundle)
+    weights = open_weights(embedder.bundle)
     query = unit(weights.rows(rows[place]))[0]
     best = _BestNeighbors(k)
     letters = ["", *map(chr, vocabulary.alphabet.tolist())]
     for start in range(0, len(rows), BLOCK):
         block = rows[start : start + BLOCK]
         scores = np.add.reduce(unit(weights.rows(block)) * query, axis=1)
-        others = np.flatnonzero(block != rows[place])
-        best.offer(np.clip(scores, -1, 1), others, _NgramTexts(keys[start : start + BLOCK], letters, vocabulary.bits))
+        candidates = np.flatnonzero(block != rows[place])
+        best.offer(
+            np.clip(scores, -1, 1), candidates, _NgramTexts(keys[start : start + BLOCK], letters, vocabulary.bits)
+        )
     return best.neighbors
 
 

@@ -20,7 +20,7 @@ _opened: WeakKeyDictionary[Bundle, Weights] = WeakKeyDictionary()
 
 
 class Weights:
-    """A bundle's table, where it was mapped when the bundle was opened; see `weights_of`.
+    """A bundle's table, where it was mapped when the bundle was opened; see `open_weights`.
 
     bias: float32[d], zeros where the model has none. A vector is activation(pool(rows) + bias).
     """
@@ -41,7 +41,7 @@ class Weights:
 
         If the table's rows hold suffixes (see gramvec.text.suffixes), they are subtracted again.
         """
-        found: Floats = np.empty((len(ids), self._mapped.dimension), np.float32)
+        vectors: Floats = np.empty((len(ids), self._mapped.dimension), np.float32)
         # By parts: each step of a whole table's arithmetic would take another 300 MB from the system.
         for begin in range(0, len(ids), _PART_ROWS):
             part = ids[begin : begin + _PART_ROWS]
@@ -49,8 +49,8 @@ class Weights:
             if self._vocabulary is not None:
                 parents = self._parents[part]
                 rows = np.subtract(rows, self._read_rows(parents) * (parents >= 0)[:, None], dtype=np.float32)
-            found[begin : begin + _PART_ROWS] = rows
-        return found
+            vectors[begin : begin + _PART_ROWS] = rows
+        return vectors
 
     @cached_property
     def _parents(self) -> NDArray[np.int32]:
@@ -62,7 +62,7 @@ class Weights:
         return np.multiply(self._mapped.rows(ids), self._columns, dtype=np.float32)
 
 
-def weights_of(bundle: Bundle) -> Weights:
+def open_weights(bundle: Bundle) -> Weights:
     """Return the weights of an opened bundle; they stay unchanged when its folder gets another model.
 
     Raises BundleError if the bundle does not say where its table lies.

@@ -29,14 +29,14 @@ class Characters(NamedTuple):
     source: Int64s
 
 
-def characters(given: CodePoints, table: CharacterTable) -> Characters:
+def characters(texts: CodePoints, table: CharacterTable) -> Characters:
     """Pad with spaces, collapse runs of white space; a text of only white space has no characters."""
-    lengths = np.diff(given.starts)
-    n, total = len(lengths), len(given.points)
+    lengths = np.diff(texts.starts)
+    n, total = len(lengths), len(texts.points)
     padded = np.full(total + 2 * n, table[ord(" ")], np.uint32)
     source = np.full(total + 2 * n, -1, np.int64)
     places = np.arange(total) + 2 * np.repeat(np.arange(n), lengths) + 1
-    padded[places] = table[given.points]
+    padded[places] = table[texts.points]
     source[places] = np.arange(total)
     text = np.repeat(np.arange(n), lengths + 2)
     space = padded >> CLASS_SHIFT == SPACE
@@ -76,9 +76,9 @@ def ngram_keys(chars: Characters, orders: Sequence[int], bits: int) -> tuple[UIn
 
 def ngram_rows(keys: UInt64s, vocabulary: Vocabulary) -> NDArray[np.int32]:
     """Return the row of each key, int32 in the shape of `keys`; -1 where the vocabulary has none."""
-    found = vocabulary.ngram_index.find(keys.ravel())
-    rows = np.full(found.shape, -1, np.int32)
-    rows[found >= 0] = vocabulary.ngram_rows[found[found >= 0]]
+    places = vocabulary.ngram_index.find(keys.ravel())
+    rows = np.full(places.shape, -1, np.int32)
+    rows[places >= 0] = vocabulary.ngram_rows[places[places >= 0]]
     return rows.reshape(keys.shape)
 
 
@@ -109,10 +109,10 @@ def word_rows(chars: Characters, spans: WordSpans, vocabulary: Vocabulary) -> ND
     fits = (lengths <= vocabulary.longest_word) & (known[spans.end] - known[spans.start] == lengths)
     hashes = hashing.word_hashes(ids, spans.start, np.where(fits, lengths, 0))
     rows = np.full(len(lengths), -1, np.int32)
-    found = vocabulary.word_index.find(hashes)
-    at = np.flatnonzero(fits & (found >= 0))
-    same = _same_word(ids, spans.start[at], lengths[at], found[at], vocabulary)
-    rows[at[same]] = vocabulary.word_rows[found[at[same]]]
+    places = vocabulary.word_index.find(hashes)
+    at = np.flatnonzero(fits & (places >= 0))
+    same = _same_word(ids, spans.start[at], lengths[at], places[at], vocabulary)
+    rows[at[same]] = vocabulary.word_rows[places[at[same]]]
     return rows
 
 
@@ -136,13 +136,13 @@ def longest(chars: Characters, keys: UInt64s, valid: Bools, spec: FeatureSpec, v
     spaces = np.where(chars.codes >> CLASS_SHIFT == SPACE, position, -1)
     before = np.maximum.accumulate(np.append(-1, spaces[:-1])) if len(spaces) else spaces
     rows = np.full(keys.shape, -1, np.int32)
-    found = np.zeros((2, len(position)), np.bool_)
+    longer = np.zeros((2, len(position)), np.bool_)
     for column in reversed(range(len(spec.orders))):
         crosses = (position - spec.orders[column] + 1 < before).astype(np.intp)
-        at = np.flatnonzero(valid[:, column] & ~found[crosses, position])
+        at = np.flatnonzero(valid[:, column] & ~longer[crosses, position])
         rows[at, column] = ngram_rows(keys[at, column], vocabulary)
         hit = at[rows[at, column] >= 0]
-        found[crosses[hit], hit] = True
+        longer[crosses[hit], hit] = True
     return rows
 
 
@@ -199,16 +199,16 @@ def spell_words(
     )
 
 
-def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
+def featurize(texts: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, sums: bool = False) -> FeatureBatch:
     """Return each text's n-grams by their last character, shorter first, and then its words; or as `spell_words` does.
 
     Args:
-        given: the code points of the texts.
+        texts: the code points of the texts.
         spec: the kinds of features.
         vocabulary: the rows of features.
         sums: look up only the longest n-gram, whose row holds the others, see gramvec.text.suffixes.
     """
-    chars = characters(given, vocabulary.table)
+    chars = characters(texts, vocabulary.table)
     text, rows = np.zeros(0, np.int64), np.zeros(0, np.int32)
     unknown = int(np.count_nonzero((chars.codes & ID_MASK == 0) & (chars.codes >> CLASS_SHIFT != SPACE)))
     if spec.orders and not spec.spells:
@@ -224,13 +224,13 @@ def featurize(given: CodePoints, spec: FeatureSpec, vocabulary: Vocabulary, *, s
         unknown += int(np.count_nonzero(of_words < 0))
         if spec.spells:
             spelt = spell_words(chars, spans, of_words, spec, vocabulary)
-            return FeatureBatch(spelt.rows, _offsets(spelt.text, len(given.starts)), unknown)
+            return FeatureBatch(spelt.rows, _offsets(spelt.text, len(texts.starts)), unknown)
         if spec.unknown_words == "row":
             of_words = np.where(of_words < 0, np.int32(vocabulary.unknown_row), of_words)
         rows, text = np.append(rows, of_words), np.append(text, spans.text)
     rows, text = rows[rows >= 0], text[rows >= 0]
     order = np.argsort(text, kind="stable")
-    return FeatureBatch(rows[order], _offsets(text, len(given.starts)), unknown)
+    return FeatureBatch(rows[order], _offsets(text, len(texts.starts)), unknown)
 
 
 def _offsets(text: Int64s, size: int) -> Int64s:

@@ -61,37 +61,46 @@ def locate(text: str, spec: FeatureSpec, vocabulary: Vocabulary) -> FeaturePlace
     own: FeaturePlaces | None = vocabulary.locate(text, spec)
     if own is not None:
         return own
-    given = code_points([text], spec.read)
-    chars = plain.characters(given, vocabulary.table)
-    starts, ends = places(text, chars, len(given.points), spec.read)
-    spelt = _spell(chars, given.points, spec, vocabulary)
+    coded = code_points([text], spec.read)
+    chars = plain.characters(coded, vocabulary.table)
+    starts, ends = places(text, chars, len(coded.points), spec.read)
+    spelt = _spell(chars, coded.points, spec, vocabulary)
     if spec.spells:
         spans = plain.word_spans(chars)
-        of = plain.spell_words(chars, spans, plain.word_rows(chars, spans, vocabulary), spec, vocabulary)
+        features = plain.spell_words(chars, spans, plain.word_rows(chars, spans, vocabulary), spec, vocabulary)
         names = tuple(
             f"{' ' * before}{spelt[first:last]}{' ' * behind}"
             for first, last, (before, behind) in zip(
-                of.first.tolist(), of.last.tolist(), of.spaces.tolist(), strict=True
+                features.first.tolist(), features.last.tolist(), features.spaces.tolist(), strict=True
             )
         )
-        return FeaturePlaces(of.rows, starts[of.first], ends[of.last - 1], spelt, of.first, of.last, of.words, names)
+        return FeaturePlaces(
+            features.rows,
+            starts[features.first],
+            ends[features.last - 1],
+            spelt,
+            features.first,
+            features.last,
+            features.words,
+            names,
+        )
     firsts, lasts, rows = [], [], []
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
-        found = np.where(valid, plain.ngram_rows(keys, vocabulary), -1)
-        last = np.repeat(np.arange(1, len(found) + 1)[:, None], len(spec.orders), axis=1)
+        ngrams = np.where(valid, plain.ngram_rows(keys, vocabulary), -1)
+        last = np.repeat(np.arange(1, len(ngrams) + 1)[:, None], len(spec.orders), axis=1)
         firsts.append((last - np.array(spec.orders)).ravel())
         lasts.append(last.ravel())
-        rows.append(found.ravel())
+        rows.append(ngrams.ravel())
     of_ngrams = sum(map(len, rows))
     if spec.words:
         spans = plain.word_spans(chars)
-        found = plain.word_rows(chars, spans, vocabulary)
+        words = plain.word_rows(chars, spans, vocabulary)
         if spec.unknown_words == "row":
-            found = np.where(found < 0, np.int32(vocabulary.unknown_row), found)
+            words = np.where(words < 0, np.int32(vocabulary.unknown_row), words)
         firsts.append(spans.start)
         lasts.append(spans.end)
-        rows.append(found)
+        rows.append(words)
     row = np.concatenate(rows).astype(np.int32)
     known = np.flatnonzero(row >= 0)
     first, last = np.concatenate(firsts)[known], np.concatenate(lasts)[known]
@@ -153,12 +162,12 @@ def _begins_character(read: str) -> bool:
 @lru_cache(maxsize=1)
 def _find_joining_characters() -> frozenset[str]:
     # Characters that may be the second half of a composed letter. Most are combining marks; a few are not.
-    found = {chr(point) for point in _HANGUL_VOWELS_AND_TAILS}
+    joining = {chr(point) for point in _HANGUL_VOWELS_AND_TAILS}
     for point in range(0xC0, _LAST_COMPOSED):
         parts = unicodedata.decomposition(chr(point)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
-            found.add(chr(int(parts[1], 16)))
-    return frozenset(found)
+            joining.add(chr(int(parts[1], 16)))
+    return frozenset(joining)
 
 
 def _spell(chars: plain.Characters, points: NDArray[np.uint32], spec: FeatureSpec, vocabulary: Vocabulary) -> str:

@@ -107,9 +107,9 @@ class FeatureSpec:
             odd = sorted(names.symmetric_difference(values))
             raise InputError(f"FeatureSpec has missing or unknown fields: {', '.join(map(quote, odd[: len(names)]))}")
         for name, kind in _JSON_TYPES.items():
-            given = type(values[name])
-            if given is not kind and not (kind is list and given is tuple):
-                raise InputError(f"{name}: must be of type {kind.__name__}, got {given.__name__}")
+            value_type = type(values[name])
+            if value_type is not kind and not (kind is list and value_type is tuple):
+                raise InputError(f"{name}: must be of type {kind.__name__}, got {value_type.__name__}")
         if len(values["orders"]) > MAX_ORDER or len(values["normalization"]) > MAX_RULES:
             raise InputError(f"there are at most {MAX_ORDER} orders, and {MAX_RULES} rules of normalization")
         if len(values["unicode"]) > LONGEST_VERSION:

@@ -141,8 +141,8 @@ class TokenVocabulary(Vocabulary):
     @cached_property
     def word_texts(self) -> tuple[str, ...]:
         """Tokens by row; "" for a row without one."""
-        found = {row: token for token, row in self.tokens.items()}
-        return tuple(found.get(row, "") for row in range(self.rows))
+        token_of_row = {row: token for token, row in self.tokens.items()}
+        return tuple(token_of_row.get(row, "") for row in range(self.rows))
 
     @cached_property
     def _entries(self) -> list[Entry]:
@@ -224,12 +224,12 @@ class _ChunkMemo(dict[str, Any]):
         if not (kept or self._each):
             return None
         ids = self._encode(chunk, add_special_tokens=False).ids
-        found = np.array(ids, np.int32).tobytes() if self._each or self._is_independent(chunk, ids) else None
+        encoded = np.array(ids, np.int32).tobytes() if self._each or self._is_independent(chunk, ids) else None
         if kept:
             if len(self) >= MAX_CHUNKS:
                 self.clear()
-            self[chunk] = found
-        return found
+            self[chunk] = encoded
+        return encoded
 
     def _is_independent(self, chunk: str, ids: list[int]) -> bool:
         """Return True if the chunk holds no added token, and is cut into the same pieces at every place in a text."""
@@ -276,7 +276,7 @@ def _check_tokenizer(data: bytes) -> tuple[dict[str, Any], Any]:
 def _parts(part: Any, inner: str, depth: int = DEEPEST_SEQUENCE) -> list[Any]:
     """Return the components of a normalizer or pre-tokenizer in their order, without the sequences that they are in."""
     if depth and isinstance(part, dict) and part.get("type") == "Sequence":
-        return [found for component in part[inner] for found in _parts(component, inner, depth - 1)]
+        return [leaf for component in part[inner] for leaf in _parts(component, inner, depth - 1)]
     return [] if part is None else [part]
 
 
@@ -370,7 +370,7 @@ def _split_at_spaces(values: Mapping[str, Any], tokenizer: Any) -> Literal["each
     # What spans a space and other characters: a token, or a pattern.
     patterns = [part.get("pattern") or {} for part in normalizers]
     spelt = [normalize(token.content) if token.normalized else token.content for token in added]
-    spelt += [found for pattern in patterns if (found := pattern.get("String", "")).strip(" ")]
+    spelt += [literal for pattern in patterns if (literal := pattern.get("String", "")).strip(" ")]
     if (
         twice != 2 * once
         or any(" " in piece for piece in spelt)

@@ -31,14 +31,14 @@ _commit = re.compile(r"[0-9a-f]{40}").fullmatch
 
 def library() -> Any:
     """Return the module huggingface_hub. Raises InputError, with what installs it, for none and for an old one."""
-    found = import_extra("huggingface_hub", "hub", "this")
-    version = str(found.__version__)
+    module = import_extra("huggingface_hub", "hub", "this")
+    version = str(module.__version__)
     if not version.partition(".")[0].isdecimal() or int(version.partition(".")[0]) < OLDEST_LIBRARY:
         raise InputError(
             f"this needs huggingface-hub {OLDEST_LIBRARY} or later, and {quote(version)} is installed; "
             "upgrade it with: pip install --upgrade 'gramvec[hub]'"
         )
-    return found
+    return module
 
 
 class Hub:
@@ -114,13 +114,13 @@ class Hub:
             InputError, ServiceError: see `call`.
         """
         api = self._library.HfApi(library_name="gramvec")
-        found = self.call(
+        info = self.call(
             lambda: api.model_info(self.repository, revision=revision or None, files_metadata=True, timeout=MIN_SECONDS)
         )
-        if not isinstance(found.sha, str) or _commit(found.sha) is None:
+        if not isinstance(info.sha, str) or _commit(info.sha) is None:
             raise ServiceError(f"the hub does not name a commit of {quote(self.repository)}; see to HF_ENDPOINT")
-        self.commit = found.sha
-        for file in found.siblings or ():
+        self.commit = info.sha
+        for file in info.siblings or ():
             if isinstance(file.rfilename, str) and type(file.size) is int and file.size >= 0:
                 self.sizes[file.rfilename] = file.size
 
@@ -226,7 +226,7 @@ def _slow_error(repository: str) -> ServiceError:
 def _translate_error(repository: str, error: Exception, errors: Any) -> InputError | ServiceError:
     """Return our error for one of the library's; these inherit from each other, so the first that fits counts."""
     name = quote(repository)
-    found: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
+    translations: list[tuple[type[Exception], type[InputError | ServiceError], str]] = [
         (errors.HFValidationError, InputError, f"{name} is no name of a repository; give it as in ORG/NAME"),
         (errors.LocalTokenNotFoundError, ServiceError, f"the hub needs a token; {TOKEN}"),
         (errors.OfflineModeIsEnabled, ServiceError, "HF_HUB_OFFLINE is set, so the hub is not asked; unset it"),
@@ -235,7 +235,7 @@ def _translate_error(repository: str, error: Exception, errors: Any) -> InputErr
         (errors.EntryNotFoundError, InputError, f"{name}: a file of the model is not there; pull another revision"),
         (errors.RepositoryNotFoundError, InputError, f"there is no model {name} on the hub, or not for you; {TOKEN}"),
     ]
-    for kind, ours, sentence in found:
+    for kind, ours, sentence in translations:
         if isinstance(error, kind):
             return ours(sentence)
     if isinstance(error, errors.HfHubHTTPError):

@@ -118,9 +118,11 @@ def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> PullResult:
     with TemporaryDirectory() as made:
         hub.download(MANIFEST, Path(made) / MANIFEST)
         data = (Path(made) / MANIFEST).read_bytes()
-    manifest, found = read_manifest(Path(f"{hub.repository}@{hub.commit[:12]}") / MANIFEST, data)
-    if digest is not None and not found.startswith(digest.lower()):
-        raise BundleError(f"{hub.repository}: holds the bundle {found[:12]}, not {digest[:64]}; name its revision")
+    manifest, bundle_digest = read_manifest(Path(f"{hub.repository}@{hub.commit[:12]}") / MANIFEST, data)
+    if digest is not None and not bundle_digest.startswith(digest.lower()):
+        raise BundleError(
+            f"{hub.repository}: holds the bundle {bundle_digest[:12]}, not {digest[:64]}; name its revision"
+        )
     for name, record in manifest.files.items():
         hub.check_size(name, record.bytes, record.bytes + (MAX_METADATA_BYTES if name == CARD else 0))
     size = sum(record.bytes for record in manifest.files.values())
@@ -134,7 +136,7 @@ def _pull_bundle(hub: Hub, folder: Path, digest: str | None) -> PullResult:
                 (stage / name).write_bytes(_without_metadata((stage / name).read_bytes(), record.bytes))
         with closing(load(stage, device="cpu")) as embedder:
             name = embedder.name
-    return PullResult(name, found, hub.commit, folder)
+    return PullResult(name, bundle_digest, hub.commit, folder)
 
 
 def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> PullResult:
@@ -150,7 +152,7 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> PullResult:
             if hub.sizes.get(file, static.MAX_SETTINGS_BYTES + 1) <= static.MAX_SETTINGS_BYTES:
                 hub.download(file, source / file)
         with open_folder(source) as opened:
-            _, inner = static.settings_of(opened)
+            _, inner = static.read_settings(opened)
         (source / inner).mkdir(exist_ok=True)
         parts = {inner + TOKENIZER: MAX_BYTES_IN_MEMORY[TOKENIZER], inner + static.TABLE: static.MAX_TABLE_BYTES}
         for file, max_bytes in parts.items():
@@ -161,8 +163,8 @@ def _pull_static(hub: Hub, folder: Path, *, overwrite: bool) -> PullResult:
         for file in parts:
             hub.download(file, source / file)
         origin = f"{hub.repository}@{hub.commit}"
-        _, found = static.import_static(source, folder, overwrite=overwrite, origin=origin)
-    return PullResult(folder.name, found, hub.commit, folder)
+        _, bundle_digest = static.import_static(source, folder, overwrite=overwrite, origin=origin)
+    return PullResult(folder.name, bundle_digest, hub.commit, folder)
 
 
 def _check_room(size: int, folder: Path) -> None:
@@ -175,9 +177,9 @@ def _with_metadata(card: bytes, manifest: Manifest) -> bytes:
     """Return the card with the metadata by which the hub lists it; a card that has some stays unchanged."""
     if card.startswith(FENCE):
         return card
-    found = str(manifest.provenance.get("license", ""))
+    license_name = str(manifest.provenance.get("license", ""))
     data = library().ModelCardData(
-        license=found.lower() if _license(found) else None,
+        license=license_name.lower() if _license(license_name) else None,
         library_name="gramvec",
         pipeline_tag="sentence-similarity",
         tags=["gramvec", "sentence-embeddings", *(["character-ngrams"] if manifest.ngrams else []), manifest.kind],

@@ -76,16 +76,16 @@ def import_static(
         InputError: the destination is in use.
     """
     check_target(path, overwrite=overwrite)
-    with open_folder(source, REMEDY) as given:
-        settings, inner = settings_of(given)
-        tokenizer = bytes(given.map_extra(inner + TOKENIZER, MAX_BYTES_IN_MEMORY[TOKENIZER]))
-        data = given.map_extra(inner + TABLE, MAX_TABLE_BYTES)
-        card = bytes(given.map_extra(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
+    with open_folder(source, REMEDY) as source_folder:
+        settings, inner = read_settings(source_folder)
+        tokenizer = bytes(source_folder.map_extra(inner + TOKENIZER, MAX_BYTES_IN_MEMORY[TOKENIZER]))
+        data = source_folder.map_extra(inner + TABLE, MAX_TABLE_BYTES)
+        card = bytes(source_folder.map_extra(CARD, MAX_SETTINGS_BYTES)) if (source / CARD).is_file() else b""
     table = _table(source / inner / TABLE, read_tensors(source / inner / TABLE, data, remedy=REMEDY))
     vocabulary = TokenVocabulary(source / inner / TOKENIZER, tokenizer, len(table))
     featurizer = TokenFeaturizer(_spec(source, settings, vocabulary), vocabulary)
-    found, name, origin = _license.search(card), name or path.name, origin or source.name
-    license_name = "not stated" if found is None else found[1].decode()
+    license_match, name, origin = _license.search(card), name or path.name, origin or source.name
+    license_name = "not stated" if license_match is None else license_match[1].decode()
     with stage_folder(path) as folder:
         (folder / TOKENIZER).write_bytes(tokenizer)
         for chosen in ("int8", "float16") if precision is None else (precision,):
@@ -133,7 +133,7 @@ def _spec(source: Path, settings: dict[str, Any] | None, vocabulary: TokenVocabu
     return TokenSpec(max_tokens=longest, max_characters=characters, dropped=vocabulary.unknown)
 
 
-def settings_of(folder: Folder) -> tuple[dict[str, Any] | None, str]:
+def read_settings(folder: Folder) -> tuple[dict[str, Any] | None, str]:
     """Return the config of a model2vec model, None for another, and what is before its tokenizer's and table's names.
 
     Raises:
@@ -164,20 +164,20 @@ def _static_module(folder: Folder) -> str:
 
 def _json(folder: Folder, name: str, kind: type) -> Any:
     try:
-        found = parse(bytes(folder.map_extra(name, MAX_SETTINGS_BYTES)))
+        value = parse(bytes(folder.map_extra(name, MAX_SETTINGS_BYTES)))
     except ValueError as error:
         raise BundleError(f"{folder.path / name}: not JSON, or too much of it ({error}); {REMEDY}") from error
-    if not isinstance(found, kind):
+    if not isinstance(value, kind):
         raise BundleError(f"{folder.path / name}: not a JSON {kind.__name__}; {REMEDY}")
-    return found
+    return value
 
 
-def _table(path: Path, found: ArrayFile) -> Floats:
+def _table(path: Path, tensors: ArrayFile) -> Floats:
     """Return a row for each token: the row that `mapping` gives it, times its weight."""
-    name = "embeddings" if "embeddings" in found.arrays else "embedding.weight"
-    if name not in found.arrays:
+    name = "embeddings" if "embeddings" in tensors.arrays else "embedding.weight"
+    if name not in tensors.arrays:
         raise BundleError(f"{path}: it has neither embeddings nor embedding.weight; {REMEDY}")
-    table, mapping = _floats(path, name, found), found.arrays.get("mapping")
+    table, mapping = _floats(path, name, tensors), tensors.arrays.get("mapping")
     if table.ndim != 2 or not len(table) or not 1 <= table.shape[1] <= MAX_DIMENSION:
         raise BundleError(f"{path}: {name} are not rows of 1 to {MAX_DIMENSION} numbers")
     if mapping is not None:
@@ -187,8 +187,8 @@ def _table(path: Path, found: ArrayFile) -> Floats:
         if mapping.min() < 0 or mapping.max() >= len(table):
             raise BundleError(f"{path}: mapping names a row that is not among the {len(table)} of the table")
         table = table[mapping.astype(np.int64)]
-    if "weights" in found.arrays:
-        weights = _floats(path, "weights", found)
+    if "weights" in tensors.arrays:
+        weights = _floats(path, "weights", tensors)
         if weights.shape != (len(table),):
             raise BundleError(f"{path}: weights are not one for each of {len(table)} tokens")
         table = table * weights[:, None]
@@ -197,8 +197,8 @@ def _table(path: Path, found: ArrayFile) -> Floats:
     return np.ascontiguousarray(table)
 
 
-def _floats(path: Path, name: str, found: ArrayFile) -> Floats:
-    array, dtype = found.arrays[name], found.dtypes[name]
+def _floats(path: Path, name: str, tensors: ArrayFile) -> Floats:
+    array, dtype = tensors.arrays[name], tensors.dtypes[name]
     if dtype == "BF16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     if dtype not in ("F16", "F32", "F64", "I8"):

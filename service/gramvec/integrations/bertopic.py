@@ -5,7 +5,7 @@ from __future__ import annotations
 from bertopic.backend import BaseEmbedder
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import ModelOrName, open_model, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts, open_model
 
 
 class BertopicBackend(BaseEmbedder):
@@ -23,4 +23,4 @@ class BertopicBackend(BaseEmbedder):
 
     def embed(self, documents: list[str], verbose: bool = False) -> Vectors:
         """Return float32[n, dimensions]; verbose is ignored."""
-        return vectors_of(self.embedding_model, documents, dimensions=self.dimensions)
+        return embed_texts(self.embedding_model, documents, dimensions=self.dimensions)

@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_to_dict
 
-from gramvec.integrations.models import ModelName, lists_of, name_of, open_model
+from gramvec.integrations.models import ModelName, embed_lists, name_to_store, open_model
 
 
 class _Embedder:
@@ -19,7 +19,7 @@ class _Embedder:
     """
 
     def __init__(self, model: ModelName = "gramvec-en", dimensions: int | None = None) -> None:
-        self.model = name_of(model)
+        self.model = name_to_store(model)
         self.dimensions = dimensions
 
     def warm_up(self) -> None:
@@ -39,7 +39,7 @@ class HaystackTextEmbedder(_Embedder):
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, list[float]]:
         """Return the vector of one text, which is cut if it is long."""
-        return {"embedding": lists_of(self.model, [text], self.dimensions)[0]}
+        return {"embedding": embed_lists(self.model, [text], self.dimensions)[0]}
 
 
 @component
@@ -49,7 +49,7 @@ class HaystackDocumentEmbedder(_Embedder):
     @component.output_types(documents=list[Document])
     def run(self, documents: list[Document]) -> dict[str, list[Document]]:
         """Return the documents with vectors of their content; a missing content counts as an empty text."""
-        vectors = lists_of(self.model, [document.content or "" for document in documents], self.dimensions)
+        vectors = embed_lists(self.model, [document.content or "" for document in documents], self.dimensions)
         return {
             "documents": [replace(document, embedding=row) for document, row in zip(documents, vectors, strict=True)]
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.embeddings import Embeddings
 
-from gramvec.integrations.models import ModelOrName, lists_of, open_model
+from gramvec.integrations.models import ModelOrName, embed_lists, open_model
 
 
 class LangChainEmbeddings(Embeddings):
@@ -22,7 +22,7 @@ class LangChainEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text. Raises InputError for anything that is not a text."""
-        return lists_of(self.model, texts, self.dimensions)
+        return embed_lists(self.model, texts, self.dimensions)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of one text."""

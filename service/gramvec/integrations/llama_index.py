@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
-from gramvec.integrations.models import ModelName, lists_of, name_of, open_model
+from gramvec.integrations.models import ModelName, embed_lists, name_to_store, open_model
 
 
 class LlamaIndexEmbedding(BaseEmbedding):
@@ -22,7 +22,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
     dimensions: int | None = Field(default=None, description="Number of leading columns; None for all.")
 
     def __init__(self, model_name: ModelName = "gramvec-en", *, embed_batch_size: int = 512, **settings: Any) -> None:
-        super().__init__(model_name=name_of(model_name), embed_batch_size=embed_batch_size, **settings)
+        super().__init__(model_name=name_to_store(model_name), embed_batch_size=embed_batch_size, **settings)
         open_model(self.model_name)
 
     @classmethod
@@ -31,7 +31,7 @@ class LlamaIndexEmbedding(BaseEmbedding):
         return "GramvecEmbedding"
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return lists_of(self.model_name, texts, self.dimensions)
+        return embed_lists(self.model_name, texts, self.dimensions)
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return self._get_text_embeddings([text])[0]

@@ -36,28 +36,30 @@ def open_model(model: ModelOrName) -> SentenceEncoder:
     return _load_once(name)
 
 
-def vectors_of(
+def embed_texts(
     model: ModelOrName, texts: object, *, dimensions: int | None = None, normalize: bool = True, truncate: bool = True
 ) -> Vectors:
     """Return float32[n, dimensions] of any iterable of texts. Raises InputError as Embedder.embed does."""
     encodes = open_model(model)
     check_dimensions(dimensions, encodes.dimension)
-    given = list_texts(texts)  # type: ignore[arg-type]
-    found = np.empty((len(given), dimensions or encodes.dimension), np.float32)
+    listed = list_texts(texts)  # type: ignore[arg-type]
+    vectors = np.empty((len(listed), dimensions or encodes.dimension), np.float32)
     start = 0
-    for block in encodes.stream(given, batch_size=BLOCK, normalize=normalize, dimensions=dimensions, truncate=truncate):
-        found[start : start + len(block)] = block
+    for block in encodes.stream(
+        listed, batch_size=BLOCK, normalize=normalize, dimensions=dimensions, truncate=truncate
+    ):
+        vectors[start : start + len(block)] = block
         start += len(block)
-    return found
+    return vectors
 
 
-def lists_of(model: ModelOrName, texts: object, dimensions: int | None) -> list[list[float]]:
-    """Return what `vectors_of` does, as lists."""
-    found: list[list[float]] = vectors_of(model, texts, dimensions=dimensions).tolist()
-    return found
+def embed_lists(model: ModelOrName, texts: object, dimensions: int | None) -> list[list[float]]:
+    """Return what `embed_texts` does, as lists."""
+    lists: list[list[float]] = embed_texts(model, texts, dimensions=dimensions).tolist()
+    return lists
 
 
-def name_of(model: ModelOrName) -> str:
+def name_to_store(model: ModelOrName) -> str:
     """Return the name or folder that another library stores to open the model again.
 
     Raises:

@@ -10,7 +10,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from gramvec.embed.embedder import Embedder
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import ModelOrName, open_model, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts, open_model
 
 
 class MtebEncoder(AbsEncoder):
@@ -26,7 +26,7 @@ class MtebEncoder(AbsEncoder):
 
     def encode(self, inputs: Any, **settings: Any) -> Vectors:
         """Return float32[n, d] of MTEB's batches, which have their texts under `text`."""
-        return vectors_of(self.model, [text for batch in inputs for text in batch["text"]])
+        return embed_texts(self.model, [text for batch in inputs for text in batch["text"]])
 
 
 def mteb_meta(model: ModelOrName = "gramvec-en") -> Any:

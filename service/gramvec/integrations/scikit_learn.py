@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from gramvec.embed.vectors import Vectors
-from gramvec.integrations.models import ModelOrName, open_model, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts, open_model
 
 
 class TextEmbedder(TransformerMixin, BaseEstimator):
@@ -45,7 +45,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Iterable[str]) -> Vectors:  # noqa: N803
         """Return float32[n, dimensions]. Raises InputError for anything but a column of texts."""
-        return vectors_of(
+        return embed_texts(
             self.model, X, dimensions=self.dimensions, normalize=self.normalize, truncate=self.truncate
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Lexical features: the character n-grams and words of a text, hashed to columns and weighed by how rare they are.
 
-A new weighting is a branch of `weights_of` in `sparse`; a new way to weigh n-grams is a constructor of NgramWeights.
+A new weighting is a branch of `weigh_counts` in `sparse`; a new way to weigh n-grams is a constructor of NgramWeights.
 """
 
 from __future__ import annotations

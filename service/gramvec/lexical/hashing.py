@@ -50,17 +50,17 @@ def count_features(
     Raises:
         InputError: with the text's index.
     """
-    given = code_points(texts)
-    found = hash_features(given, characters(given, _classes()), lower_table().__getitem__, orders, words=words)
-    keys = np.sort(found.text << COLUMN_BITS | columns_of(found.hash))
+    coded = code_points(texts)
+    features = hash_features(coded, characters(coded, _classes()), lower_table().__getitem__, orders, words=words)
+    keys = np.sort(features.text << COLUMN_BITS | to_columns(features.hash))
     first = np.flatnonzero(np.diff(keys, prepend=np.int64(-1)))
     counts = np.diff(np.append(first, len(keys)))
-    indptr = np.searchsorted(keys[first], np.arange(len(given.starts), dtype=np.int64) << COLUMN_BITS)
+    indptr = np.searchsorted(keys[first], np.arange(len(coded.starts), dtype=np.int64) << COLUMN_BITS)
     return indptr, (keys[first] & (COLUMNS - 1)).astype(np.int32), counts
 
 
 def hash_features(
-    given: CodePoints,
+    texts: CodePoints,
     chars: Characters,
     lower: Callable[[UInt32s], UInt32s],
     orders: Sequence[int],
@@ -68,26 +68,26 @@ def hash_features(
     words: bool = False,
 ) -> HashedFeatures:
     """Return the features of texts, given their characters; `lower` maps code points to lower case."""
-    letters = _letters(given, chars, lower)
+    letters = _letters(texts, chars, lower)
     place = np.arange(len(letters)) - chars.first
-    found: list[HashedFeatures] = []
+    features: list[HashedFeatures] = []
     key = np.zeros(len(letters), np.uint64)
     for order in range(1, max(orders, default=0) + 1):
         before = np.append(np.uint64(0), key[:-1])[: len(key)]
         key = (before if order > 1 else key) * np.uint64(PRIME) + letters
         if order in orders:
             at = np.flatnonzero(place >= order - 1)
-            found.append(HashedFeatures(chars.text[at], mix_key(key[at], order), at))
+            features.append(HashedFeatures(chars.text[at], mix_key(key[at], order), at))
     if words:
         spans = word_spans(chars)
         hashes = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
-        found.append(HashedFeatures(spans.text, mix_key(hashes, 0), spans.start))
-    if not found:
+        features.append(HashedFeatures(spans.text, mix_key(hashes, 0), spans.start))
+    if not features:
         return HashedFeatures(np.zeros(0, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
-    return HashedFeatures(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return HashedFeatures(*(np.concatenate(parts) for parts in zip(*features, strict=True)))
 
 
-def letters_of(texts: Sequence[str]) -> tuple[Characters, UInt32s]:
+def fold_to_letters(texts: Sequence[str]) -> tuple[Characters, UInt32s]:
     """Return the characters of texts as their letters fold, and the code point of each, U+0020 for white space.
 
     Raises InputError with the text's index for a lone surrogate or anything but str.
@@ -97,26 +97,26 @@ def letters_of(texts: Sequence[str]) -> tuple[Characters, UInt32s]:
     except (AttributeError, TypeError):
         code_points(texts)  # raises an error that names the text
         raise
-    given = code_points(folded)
-    chars = characters(given, _classes())
-    return chars, _letters(given, chars, lower_table().__getitem__)
+    coded = code_points(folded)
+    chars = characters(coded, _classes())
+    return chars, _letters(coded, chars, lower_table().__getitem__)
 
 
-def _letters(given: CodePoints, chars: Characters, lower: Callable[[UInt32s], UInt32s]) -> UInt32s:
-    if not len(given.points):
+def _letters(texts: CodePoints, chars: Characters, lower: Callable[[UInt32s], UInt32s]) -> UInt32s:
+    if not len(texts.points):
         return np.zeros(0, np.uint32)
-    return np.where(chars.source < 0, np.uint32(ord(" ")), lower(given.points[np.maximum(chars.source, 0)]))
+    return np.where(chars.source < 0, np.uint32(ord(" ")), lower(texts.points[np.maximum(chars.source, 0)]))
 
 
 def ngram_hashes(letters: UInt32s) -> UInt64s:
-    """Return the hash uint64[n] of each n-gram in uint32[n, order], code points as `letters_of` reads them."""
+    """Return the hash uint64[n] of each n-gram in uint32[n, order], code points as `fold_to_letters` reads them."""
     key = np.zeros(len(letters), np.uint64)
     for column in letters.T:
         key = key * np.uint64(PRIME) + column
     return mix_key(key, letters.shape[1])
 
 
-def columns_of(hashes: UInt64s) -> Int64s:
+def to_columns(hashes: UInt64s) -> Int64s:
     """Return the highest bits of hashes, int64."""
     return (hashes >> np.uint64(64 - COLUMN_BITS)).astype(np.int64)
 

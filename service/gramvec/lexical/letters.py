@@ -55,14 +55,14 @@ def _ngrams(folded: str) -> str:
 
 def word_ngrams(text: str) -> str:
     """Return the n-grams of the words and runs of a folded text, with spaces between."""
-    found: list[str] = []
+    ngrams: list[str] = []
     for run in words_and_runs(text):
         if is_unspaced(run[0]):
-            found += (run[at : at + n] for at in range(len(run)) for n in ORDERS_UNSPACED if at + n <= len(run))
+            ngrams += (run[at : at + n] for at in range(len(run)) for n in ORDERS_UNSPACED if at + n <= len(run))
         else:
             edged = f"{EDGE}{run}{EDGE}"
-            found += (edged[at : at + ORDER] for at in range(max(len(edged) - ORDER, 0) + 1))
-    return " ".join(found)
+            ngrams += (edged[at : at + ORDER] for at in range(max(len(edged) - ORDER, 0) + 1))
+    return " ".join(ngrams)
 
 
 def count_ngrams(text: str) -> Counter[str]:
@@ -70,14 +70,14 @@ def count_ngrams(text: str) -> Counter[str]:
     return _count_names(_ngrams(fold_letters(text)))
 
 
-def _count_names(found: str) -> Counter[str]:
-    return Counter(found.split(" ")) if found else Counter()
+def _count_names(names: str) -> Counter[str]:
+    return Counter(names.split(" ")) if names else Counter()
 
 
 def idf(holding: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     """Return Lucene's inverse document frequency of n-grams that `holding` of `total` documents contain."""
-    found: NDArray[np.float64] = np.log1p((total - holding + 0.5) / (holding + 0.5))
-    return found
+    frequency: NDArray[np.float64] = np.log1p((total - holding + 0.5) / (holding + 0.5))
+    return frequency
 
 
 class Collection:
@@ -197,10 +197,10 @@ def _count_shared(names: Sequence[str], texts: Sequence[str]) -> SharedNgrams:
             equal = hashes[at] == hashed[near]
             rows = first + np.searchsorted(starts, near[equal], "right") - 1
             slab.append(rows * len(names) + order[at[equal]])
-        found = np.unique(np.concatenate(slab), return_counts=True)
+        slab_keys, slab_counts = np.unique(np.concatenate(slab), return_counts=True)
         lengths.append(length)
-        keys.append(found[0])
-        counts.append(found[1])
+        keys.append(slab_keys)
+        counts.append(slab_counts)
     rows, columns = np.divmod(np.concatenate(keys), len(names))
     return SharedNgrams(np.concatenate(lengths), rows, columns, np.concatenate(counts))
 

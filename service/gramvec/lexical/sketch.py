@@ -78,9 +78,9 @@ class LexicalSketch:
         scale: float,
         read: Callable[[str], str] = compose,
     ) -> None:
-        given = list(orders)
-        if not given or given != sorted({*given}) or not 1 <= given[0] <= given[-1] <= LONGEST_ORDER:
-            raise InputError(f"orders: must ascend from 1 to {LONGEST_ORDER}, got {given}", field="orders")
+        orders = list(orders)
+        if not orders or orders != sorted({*orders}) or not 1 <= orders[0] <= orders[-1] <= LONGEST_ORDER:
+            raise InputError(f"orders: must ascend from 1 to {LONGEST_ORDER}, got {orders}", field="orders")
         if columns.bit_count() != 1 or not SIGNS <= columns <= MAX_COLUMNS:
             raise InputError(f"columns: must be a power of 2 from 8 to {MAX_COLUMNS}, got {columns}", field="columns")
         if not 0 < scale < float("inf"):
@@ -140,20 +140,20 @@ class LexicalSketch:
 
     def ngrams(self, text: str) -> Ngrams:
         """Return the n-grams whose vectors add up to a text's sketch. Raises InputError for a lone surrogate."""
-        given = code_points([text], self.read)
-        chars = characters(given, self.spaces)
-        found = hash_features(given, chars, self.letter, self.orders)
-        vectors = np.zeros((len(found.hash), self.columns))
-        columns, values = self._sign_columns(found.hash)
-        factor = self.scale / (FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(float(max(len(found.hash), 1))))
+        coded = code_points([text], self.read)
+        chars = characters(coded, self.spaces)
+        features = hash_features(coded, chars, self.letter, self.orders)
+        vectors = np.zeros((len(features.hash), self.columns))
+        columns, values = self._sign_columns(features.hash)
+        factor = self.scale / (FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(float(max(len(features.hash), 1))))
         np.put_along_axis(vectors, columns, values * factor, axis=1)
-        letters = np.where(chars.source < 0, BLANK, self.letter(given.points[np.maximum(chars.source, 0)]))
+        letters = np.where(chars.source < 0, BLANK, self.letter(coded.points[np.maximum(chars.source, 0)]))
         # In the order of `hash_features`: all n-grams of an order, then those of the next.
         lengths = np.repeat(self.orders, [max(0, len(letters) - order + 1) for order in self.orders])
-        starts, ends = places(text, chars, len(given.points), self.read)
-        first, last = found.place + 1 - lengths, found.place + 1
+        starts, ends = places(text, chars, len(coded.points), self.read)
+        first, last = features.place + 1 - lengths, features.place + 1
         spelt = "".join(map(chr, letters.tolist()))
-        return Ngrams(spelt, first, last, starts[first], ends[last - 1], found.hash, vectors)
+        return Ngrams(spelt, first, last, starts[first], ends[last - 1], features.hash, vectors)
 
     def _join_in_numpy(self, texts: Sequence[str], vectors: Floats) -> tuple[Floats, Int64s]:
         """Return the bytes of `join`, computed in numpy."""
@@ -163,16 +163,16 @@ class LexicalSketch:
         for start in range(0, len(texts), TEXTS_A_BLOCK):
             block = slice(start, start + TEXTS_A_BLOCK)
             own = code_points(texts[block], self.read)
-            found = hash_features(own, characters(own, self.spaces), self.letter, self.orders)
+            features = hash_features(own, characters(own, self.spaces), self.letter, self.orders)
             n = len(own.starts) - 1
-            columns, values = self._sign_columns(found.hash)
-            at = (found.text[:, None] * self.columns + columns).ravel()
+            columns, values = self._sign_columns(features.hash)
+            at = (features.text[:, None] * self.columns + columns).ravel()
             sums = np.bincount(at, values.ravel(), minlength=n * self.columns).reshape(n, self.columns)
-            counts[block] = np.bincount(found.text, minlength=n)
+            counts[block] = np.bincount(features.text, minlength=n)
             lengths = _lengths(vectors[block])
             factors = np.where(lengths > 0, lengths, 1) * self.scale
-            some = counts[block] > 0
-            factors[some] /= FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(counts[block][some].astype(np.float64))
+            counted = counts[block] > 0
+            factors[counted] /= FULL_WEIGHT * np.sqrt(float(SIGNS)) * np.sqrt(counts[block][counted].astype(np.float64))
             joined[block, : vectors.shape[1]] = vectors[block]
             joined[block, vectors.shape[1] :] = sums * factors[:, None]
         return joined, counts
@@ -184,7 +184,7 @@ class LexicalSketch:
         rest = hashes[:, None] >> (np.arange(SIGNS, dtype=np.uint64) * np.uint64(bits + 1))
         columns = (rest & np.uint64(block - 1)).astype(np.int64) + np.arange(SIGNS) * block
         signs = (rest >> np.uint64(bits) & np.uint64(1)).astype(np.float64) * 2 - 1
-        return columns, signs * self.weights.of(hashes)[:, None]
+        return columns, signs * self.weights.look_up(hashes)[:, None]
 
     def letter(self, points: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the lower-case character that each code point is read as, uint32 in their shape."""
@@ -199,8 +199,8 @@ class LexicalSketch:
         shifts = np.zeros(CODE_POINTS, np.uint32)
         shifts[known[:, 0]] = known[:, 1] - known[:, 0]
         numbers: dict[bytes, int] = {}
-        found = [numbers.setdefault(page.tobytes(), len(numbers)) for page in shifts.reshape(-1, PAGE)]
-        return np.array(found, np.uint16), np.frombuffer(b"".join(numbers), np.uint32)
+        page_numbers = [numbers.setdefault(page.tobytes(), len(numbers)) for page in shifts.reshape(-1, PAGE)]
+        return np.array(page_numbers, np.uint16), np.frombuffer(b"".join(numbers), np.uint32)
 
     @cached_property
     def _loops(self) -> Any:

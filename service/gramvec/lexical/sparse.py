@@ -46,13 +46,13 @@ class SparseEmbedder:
         """
         lengths, columns, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
         for block in _blocks(texts):
-            indptr, found, counts = count_features(block, self.orders, words=self.words)
-            weighed = counts.astype(np.float64) * self.weights[found]
+            indptr, hashed, counts = count_features(block, self.orders, words=self.words)
+            weighed = counts.astype(np.float64) * self.weights[hashed]
             if normalize:
                 row = np.repeat(np.arange(len(block)), np.diff(indptr))
                 weighed /= np.sqrt(np.bincount(row, weighed**2, minlength=len(block)))[row]
             lengths.append(np.diff(indptr))
-            columns.append(found)
+            columns.append(hashed)
             values.append(weighed.astype(np.float32))
             progress.advance(len(block))
         return SparseVectors(
@@ -86,7 +86,7 @@ def fit(
     if not 0 < a < float("inf"):
         raise InputError(f"a: must be above 0, got {a:g}", field="a")
     held, number = count_holders(texts, orders, words=words, progress=progress)
-    return SparseEmbedder(weights_of(held, number, weighting, a), orders, words=words)
+    return SparseEmbedder(weigh_counts(held, number, weighting, a), orders, words=words)
 
 
 def count_holders(
@@ -110,13 +110,13 @@ def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmb
     return SparseEmbedder(np.broadcast_to(np.float32(1), COLUMNS), orders, words=words)
 
 
-def weights_of(held: NDArray[np.int32], number: int, weighting: Weighting, a: float) -> NDArray[np.float32]:
+def weigh_counts(held: NDArray[np.int32], number: int, weighting: Weighting, a: float) -> NDArray[np.float32]:
     """Return the weight, float32, of each feature that `held` of `number` texts hold."""
     # Computed once for each different number: for all columns it would take 300 MB of doubles and a second.
     counts = np.arange(int(held.max(initial=0)) + 1)
     weights = inverse_frequency(number, counts) if weighting == "idf" else a / (a + counts / max(number, 1))
-    found: NDArray[np.float32] = weights.astype(np.float32)[held]
-    return found
+    chosen: NDArray[np.float32] = weights.astype(np.float32)[held]
+    return chosen
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[list[str]]:

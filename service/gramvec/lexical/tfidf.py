@@ -12,17 +12,17 @@ from gramvec.text.arrays import Doubles, Int64s
 
 def inverse_frequency(texts: int, held: NDArray[Any]) -> Doubles:
     """Return ln((1 + n) / (1 + df)) + 1, float64, of features that `held` of n texts have."""
-    found: Doubles = np.log((1 + texts) / (1 + held)) + 1
-    return found
+    weights: Doubles = np.log((1 + texts) / (1 + held)) + 1
+    return weights
 
 
 def damp_counts(counts: NDArray[Any]) -> Doubles:
     """Return 1 + ln c, float64, of how often each feature is in a text, from 1."""
-    found: Doubles = 1 + np.log(counts.astype(np.float64))
-    return found
+    damped: Doubles = 1 + np.log(counts.astype(np.float64))
+    return damped
 
 
 def normalize_rows(values: Doubles, row: Int64s) -> Doubles:
     """Return the values, float64[m], divided by the length of the row that each belongs to, int64[m]."""
-    found: Doubles = values / np.sqrt(np.bincount(row, values**2))[row]
-    return found
+    normalized: Doubles = values / np.sqrt(np.bincount(row, values**2))[row]
+    return normalized

@@ -56,17 +56,17 @@ class NgramWeights:
         weights = np.maximum(np.rint(FULL_WEIGHT * (a / (a + shares))), 1).astype(np.uint8)
         return cls(weights, _letters()), number
 
-    def of(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
+    def look_up(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return the weight of each hash, float64 in the shape of the hashes, 1 to 255."""
-        found: NDArray[np.float64] = self.weights[hashes >> np.uint64(64 - WEIGHT_BITS)].astype(np.float64)
-        return found
+        weights: NDArray[np.float64] = self.weights[hashes >> np.uint64(64 - WEIGHT_BITS)].astype(np.float64)
+        return weights
 
     def shares(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return which share of the texts holds each n-gram, 0 to 1, by its weight: what `of_texts` began with.
 
         It is at most 1/510 of SIF_A off for a rare n-gram, and is that of the most frequent n-gram in the same column.
         """
-        return np.minimum(SIF_A * (FULL_WEIGHT / self.of(hashes) - 1), 1)
+        return np.minimum(SIF_A * (FULL_WEIGHT / self.look_up(hashes) - 1), 1)
 
     def save(self, path: Path) -> None:
         """Write lexical.safetensors."""

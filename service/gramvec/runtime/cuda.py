@@ -26,10 +26,10 @@ from gramvec.runtime.ort import (
     CALLS,
     CUDA,
     calls_by_rows,
-    cause_of,
     check_process,
     check_rows,
     cuda_session,
+    find_cause,
     import_onnxruntime,
 )
 from gramvec.text.arrays import FeatureBatch, Floats, Int64s
@@ -57,7 +57,7 @@ class CudaRuntime(Runtime):
     batching = Batching(texts=MAX_TEXTS, waits=True)
 
     def __init__(self, bundle: Bundle) -> None:
-        exact = ExactTable.of(bundle)
+        exact = ExactTable.from_bundle(bundle)
         if exact is None or "segments" not in bundle.manifest.graph.inputs:
             raise DeviceError(
                 f"{bundle.manifest.name}: has no int8 table of one step, and a GPU's sums of other tables depend on "
@@ -110,7 +110,7 @@ class CudaRuntime(Runtime):
             else:
                 self._exact.finish(sums, counts, out)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
-            raise BackendError(f"onnxruntime failed on cuda: {cause_of(error)}") from error
+            raise BackendError(f"onnxruntime failed on cuda: {find_cause(error)}") from error
         finally:
             self._lanes.put(lane)
 

@@ -42,7 +42,7 @@ class ExactTable:
     bias: Floats | None
 
     @classmethod
-    def of(cls, bundle: Bundle) -> ExactTable | None:
+    def from_bundle(cls, bundle: Bundle) -> ExactTable | None:
         """Return the exact table of a bundle, or None if its rows are not whole multiples of one step."""
         graph, mapped = bundle.manifest.graph, bundle.weights
         if mapped is None:

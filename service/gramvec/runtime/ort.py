@@ -133,7 +133,7 @@ class OnnxRuntime(Runtime):
         self._shrink.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
     @classmethod
-    def of(cls, bundle: Bundle, device: str = "cpu") -> OnnxRuntime:
+    def from_bundle(cls, bundle: Bundle, device: str = "cpu") -> OnnxRuntime:
         """Open a bundle's graph on a device; on a CPU that in integers, where the bundle has it."""
         manifest = bundle.manifest
         return cls(
@@ -195,18 +195,18 @@ class OnnxRuntime(Runtime):
         feed = {node.name: INPUTS[node.name](part) for node in session.get_inputs()}
         try:
             with CALLS:
-                (vectors,) = session.run(["vectors"], feed, options)
+                (output,) = session.run(["vectors"], feed, options)
         except Exception as error:  # onnxruntime raises its own classes, RuntimeError and ValueError
-            raise BackendError(f"onnxruntime failed on {self.device}: {cause_of(error)}") from error
-        found = np.asarray(vectors, np.float32)
-        if found.shape != (len(part), self._dimension):
+            raise BackendError(f"onnxruntime failed on {self.device}: {find_cause(error)}") from error
+        vectors = np.asarray(output, np.float32)
+        if vectors.shape != (len(part), self._dimension):
             raise BackendError(
-                f"the graph has vectors of shape {list(found.shape)} for {len(part)} texts and {self._dimension} "
+                f"the graph has vectors of shape {list(vectors.shape)} for {len(part)} texts and {self._dimension} "
                 "columns; export the model again"
             )
-        if not np.isfinite(found).all():  # a state that grows with each word can overflow in a long text
-            found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, np.float32(0))
-        return found
+        if not np.isfinite(vectors).all():  # a state that grows with each word can overflow in a long text
+            vectors = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, np.float32(0))
+        return vectors
 
     def close(self) -> None:
         """Release the session."""
@@ -301,14 +301,14 @@ def cuda_session(onnxruntime: ModuleType, graph: Path) -> Any:
                 str(graph), _options(onnxruntime, SILENT), providers=[(CUDA, CUDA_OPTIONS), CPU], enable_fallback=0
             )
     except Exception as error:
-        raise DeviceError(cause_of(error)) from error
+        raise DeviceError(find_cause(error)) from error
     # A provider that does not load is left out without an exception, so only the session itself can tell.
     if session.get_providers()[0] != CUDA:
         raise DeviceError("onnxruntime fell back to the CPU; its error line above gives the reason")
     return session
 
 
-def cause_of(error: Exception) -> str:
+def find_cause(error: Exception) -> str:
     """Return one line of onnxruntime's long message: the CUDA error or the lack of memory, if the message names one."""
     message = " ".join(str(error).split())
     named = _CAUSE.search(message)
@@ -342,11 +342,11 @@ def bound_arena(onnxruntime: ModuleType, options: Any) -> None:
 
 def _memory() -> int:
     """Bytes that this machine has, or the container that this process is in."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(found, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+        return min(memory_bytes, int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (OSError, ValueError):  # no such bound, or the word "max"
-        return found
+        return memory_bytes
 
 
 def check_process(device: str, opened_in: int) -> None:

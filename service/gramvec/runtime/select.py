@@ -53,7 +53,7 @@ def open_runtime(bundle: Bundle, device: Device = "auto", name: RuntimeName = "a
         return _check_golden(bundle, NativeRuntime(bundle))
     if device != "cpu" and (runtime := _open_on_cuda(bundle, required=device == "cuda")) is not None:
         return runtime
-    return _check_golden(bundle, OnnxRuntime.of(bundle)) if name == "onnx" else _open_on_cpu(bundle)
+    return _check_golden(bundle, OnnxRuntime.from_bundle(bundle)) if name == "onnx" else _open_on_cpu(bundle)
 
 
 def _open_on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
@@ -62,7 +62,7 @@ def _open_on_cuda(bundle: Bundle, *, required: bool) -> Runtime | None:
         if plain is not None:
             raise DeviceError(plain)
         is_bag = bundle.manifest.graph.beyond_rows is None
-        runtime = _check_golden(bundle, CudaRuntime(bundle) if is_bag else OnnxRuntime.of(bundle, "cuda"))
+        runtime = _check_golden(bundle, CudaRuntime(bundle) if is_bag else OnnxRuntime.from_bundle(bundle, "cuda"))
     except (BackendError, DeviceError) as error:
         if required:
             raise DeviceError(f"device cuda is unavailable: {error}; use device cpu or auto") from error
@@ -85,7 +85,7 @@ def _open_on_cpu(bundle: Bundle) -> Runtime:
     except (BundleError, DeviceError) as error:
         unfit = error
     try:
-        onnx = _check_golden(bundle, OnnxRuntime.of(bundle))
+        onnx = _check_golden(bundle, OnnxRuntime.from_bundle(bundle))
     except DeviceError:
         if native.loops is None:
             raise
@@ -129,10 +129,10 @@ def golden_difference(bundle: Bundle, runtime: Runtime) -> float:
     """
     golden = bundle.manifest.golden
     expected = np.array([text.vector for text in golden], np.float32).reshape(len(golden), bundle.manifest.dimension)
-    found = runtime.embed(bundle.memoized, [text.text for text in golden]).vectors
+    vectors = runtime.embed(bundle.memoized, [text.text for text in golden]).vectors
     longest = golden[int(np.linalg.norm(expected, axis=1).argmax())].text if golden else "x"
     without = _difference_without_features(bundle, runtime, longest)
-    return max(float(differences(found, expected).max(initial=0.0)), without)
+    return max(float(differences(vectors, expected).max(initial=0.0)), without)
 
 
 def _difference_without_features(bundle: Bundle, runtime: Runtime, before: str) -> float:
@@ -148,18 +148,18 @@ def _difference_without_features(bundle: Bundle, runtime: Runtime, before: str) 
     expected, of_no_rows = together.vectors.copy(), vector_of_no_rows(bundle)
     if of_no_rows is not None:
         expected[together.counts == 0] = of_no_rows
-    found = np.concatenate([*single, together.vectors])
-    return float(differences(found, np.tile(expected, (2, 1))).max())
+    vectors = np.concatenate([*single, together.vectors])
+    return float(differences(vectors, np.tile(expected, (2, 1))).max())
 
 
-def differences(found: Floats, expected: Floats) -> NDArray[np.float64]:
-    """Return found - expected in each row, relative to the length of expected, float64[n]; inf for a NaN.
+def differences(vectors: Floats, expected: Floats) -> NDArray[np.float64]:
+    """Return vectors - expected in each row, relative to the length of expected, float64[n]; inf for a NaN.
 
-    If a row of `expected` is zeros, that of `found` must be, or the difference is inf.
+    If a row of `expected` is zeros, that of `vectors` must be, or the difference is inf.
     """
     wide = expected.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1)
-    apart = np.linalg.norm(found - wide, axis=1)
+    apart = np.linalg.norm(vectors - wide, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(apart == 0, 0.0, apart / lengths)
     return np.where(np.isnan(relative), np.inf, relative)

@@ -151,7 +151,9 @@ class Inference:
             return embeddings
         vectors = embeddings.vectors.copy()
         vectors[empty] = np.float32(1 / np.sqrt(vectors.shape[1]))
-        return RawEmbeddings.of(vectors, embeddings.feature_counts, embeddings.unknown, embeddings.featurize_seconds)
+        return RawEmbeddings.from_vectors(
+            vectors, embeddings.feature_counts, embeddings.unknown, embeddings.featurize_seconds
+        )
 
     def admit(self, kind: str, cost: int) -> AbstractContextManager[Job]:
         """Admit work of this kind and cost. Raises Overloaded, see `WorkQueue`."""

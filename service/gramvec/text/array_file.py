@@ -129,7 +129,7 @@ def read_arrays(
         error: the file is of another kind or version, cut, or damaged, or has other arrays.
     """
     try:
-        header, found = _read(memoryview(data))
+        header, file = _read(memoryview(data))
         metadata = header.get("__metadata__", {})
         if metadata.get("format") != f"gramvec {kind}":
             raise _DamagedError(f"it is not a gramvec {kind} file")
@@ -138,14 +138,14 @@ def read_arrays(
             raise _DamagedError(f"it is of version {version_written}, but this gramvec reads version {version}")
         if checksum:
             _check_checksum(header, memoryview(data))
-        _check_specs(found.arrays, arrays)
+        _check_specs(file.arrays, arrays)
     except _DamagedError as damaged:
         raise error(f"{path}: {damaged}; {remedy}") from None
     try:
-        check(found.arrays)
+        check(file.arrays)
     except ValueError as wrong:
         raise error(f"{path}: its arrays do not fit together: {wrong}; {remedy}") from wrong
-    return found._replace(values={name: value for name, value in metadata.items() if name not in ("format", "version")})
+    return file._replace(values={name: value for name, value in metadata.items() if name not in ("format", "version")})
 
 
 def read_tensors(path: Path, data: bytes | mmap | memoryview, *, remedy: str) -> ArrayFile:
@@ -213,10 +213,10 @@ def _header(data: memoryview) -> tuple[dict[str, Any], int]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise _DamagedError("its header names an array twice")
-    return found
+    return entries
 
 
 def _entry(name: str, entry: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
@@ -236,13 +236,13 @@ def _are_sizes(values: Any) -> bool:
     return all(type(value) is int and 0 <= value <= MAX_NUMBERS for value in values)
 
 
-def _check_specs(found: Mapping[str, Array], wanted: Mapping[str, ArraySpec]) -> None:
-    if found.keys() != wanted.keys():
-        odd = sorted(found.keys() ^ wanted.keys())
+def _check_specs(arrays: Mapping[str, Array], wanted: Mapping[str, ArraySpec]) -> None:
+    if arrays.keys() != wanted.keys():
+        odd = sorted(arrays.keys() ^ wanted.keys())
         raise _DamagedError(f"it has not the arrays of its kind ({quote(odd[0])} is missing or unknown)")
     for name, spec in wanted.items():
         dtype, dimensions = spec if isinstance(spec, tuple) else (spec, 1)
-        array = found[name]
+        array = arrays[name]
         if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
             raise _DamagedError(f"array {name} is not {np.dtype(dtype)} of {dimensions} dimension(s)")
         if not array.flags.aligned:

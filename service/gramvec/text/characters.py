@@ -92,15 +92,15 @@ class CharacterTable:
         space = table[ord(" ")]
         table[table >> CLASS_SHIFT == SPACE] = space
         numbers: dict[bytes, int] = {}
-        found = [numbers.setdefault(page.tobytes(), len(numbers)) for page in table.reshape(-1, PAGE)]
-        self.pages: NDArray[np.uint16] = np.array(found, np.uint16)
+        page_numbers = [numbers.setdefault(page.tobytes(), len(numbers)) for page in table.reshape(-1, PAGE)]
+        self.pages: NDArray[np.uint16] = np.array(page_numbers, np.uint16)
         self.entries: NDArray[np.uint32] = np.frombuffer(b"".join(numbers), np.uint32)
         self.pages.setflags(write=False)
 
     def __getitem__(self, points: NDArray[np.uint32] | int) -> NDArray[np.uint32]:
         """Return the entries of code points, uint32 in their shape."""
-        given = np.asarray(points, np.intp)
-        places = self.pages[given >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | given & (PAGE - 1)
+        code_points = np.asarray(points, np.intp)
+        places = self.pages[code_points >> PAGE_SHIFT].astype(np.intp) << PAGE_SHIFT | code_points & (PAGE - 1)
         return np.asarray(self.entries[places], np.uint32)
 
 

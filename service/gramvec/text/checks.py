@@ -116,10 +116,13 @@ def _check_rows(arrays: Mapping[str, Array], rows: int, unknown: int) -> None:
     _demand(1 <= rows <= MAX_ROWS and rows == owners == len(arrays["counts"]), f"not {rows} rows, each with a count")
     _demand(-1 <= unknown < rows, f"row {unknown} for unknown words, of {rows}")
     owned = np.zeros(rows, np.bool_)
-    for name, some in (("ngram_rows", ngrams), ("word_rows", words)):
-        _demand(not np.any(some < 0) and not np.any(some >= rows), f"{name} holds a row that is not among {rows}")
-        _demand(not np.any(some[1:] <= some[:-1]), f"{name} does not ascend")
-        owned[some] = True
+    for name, owned_rows in (("ngram_rows", ngrams), ("word_rows", words)):
+        _demand(
+            not np.any(owned_rows < 0) and not np.any(owned_rows >= rows),
+            f"{name} holds a row that is not among {rows}",
+        )
+        _demand(not np.any(owned_rows[1:] <= owned_rows[:-1]), f"{name} does not ascend")
+        owned[owned_rows] = True
     if unknown >= 0:
         owned[unknown] = True
     _demand(bool(owned.all()), "a row is owned twice")  # as many owners as rows, so another row has no owner

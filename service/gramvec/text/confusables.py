@@ -37,10 +37,10 @@ def skeleton(text: str) -> str:
     Texts with one skeleton look alike, as paypal does in Cyrillic letters; 0 is O there, 1 and I are l, rn is m. It is
     for comparing only, and is no spelling.
     """
-    found = fold_letters(unicodedata.normalize("NFD", compose(text)).translate(_LOOKS))
-    for letters, seen in _PAIRS_OF_LETTERS:
-        found = found.replace(letters, seen)
-    return found
+    folded = fold_letters(unicodedata.normalize("NFD", compose(text)).translate(_LOOKS))
+    for letters, alike in _PAIRS_OF_LETTERS:
+        folded = folded.replace(letters, alike)
+    return folded
 
 
 def look_alike(source: str, target: str) -> bool:

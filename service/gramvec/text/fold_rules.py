@@ -67,11 +67,11 @@ _LATIN_WITH = re.compile(r"LATIN (?:CAPITAL|SMALL) LETTER ([A-Z]) WITH .+").full
 
 def fold_character(character: str) -> str:
     """Return what a character is read as when letters are compared: itself, others, or nothing."""
-    found, before = character, ""
-    while found != before:
-        before = found
-        found = "".join(map(_fold_once, found))
-    return unicodedata.normalize("NFC", found)
+    folded, before = character, ""
+    while folded != before:
+        before = folded
+        folded = "".join(map(_fold_once, folded))
+    return unicodedata.normalize("NFC", folded)
 
 
 def _fold_once(character: str) -> str:
@@ -112,15 +112,15 @@ def plain_form(character: str) -> str:
     return character
 
 
-def ranges_of(points: Iterable[int]) -> Ranges:
+def join_ranges(points: Iterable[int]) -> Ranges:
     """Return ascending numbers as ranges, whose ends belong to them."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for point in points:
-        if found and point == found[-1][1] + 1:
-            found[-1][1] = point
+        if ranges and point == ranges[-1][1] + 1:
+            ranges[-1][1] = point
         else:
-            found.append([point, point])
-    return tuple((first, last) for first, last in found)
+            ranges.append([point, point])
+    return tuple((first, last) for first, last in ranges)
 
 
 def table(version: str, unassigned_ranges: Ranges) -> str:
@@ -133,11 +133,11 @@ def table(version: str, unassigned_ranges: Ranges) -> str:
     lines += map(_format_points, unassigned_ranges)
     rules: tuple[Callable[[str], str], ...] = (fold_character, plain_form)
     for section, rule in zip(SECTIONS[1:], rules, strict=True):
-        found = {
+        folds = {
             point: rule(chr(point)) for point in range(CODE_POINTS) if point not in newer or chr(point) in IGNORABLE
         }
-        dropped = ranges_of(point for point, text in found.items() if not text)
-        changed = [(point, text) for point, text in found.items() if text and text != chr(point)]
+        dropped = join_ranges(point for point, text in folds.items() if not text)
+        changed = [(point, text) for point, text in folds.items() if text and text != chr(point)]
         lines += [f"[{section}]", *map(_format_points, dropped)]
         lines += [" ".join(f"{number:04X}" for number in (point, *map(ord, text))) for point, text in changed]
     return "\n".join(lines) + "\n"
@@ -149,7 +149,7 @@ def _format_points(both: tuple[int, int]) -> str:
 
 def unassigned_ranges() -> Ranges:
     """Return the code points that this Python's Unicode assigns no character, in ranges."""
-    return ranges_of(point for point in range(CODE_POINTS) if unicodedata.category(chr(point)) == "Cn")
+    return join_ranges(point for point in range(CODE_POINTS) if unicodedata.category(chr(point)) == "Cn")
 
 
 def main() -> None:

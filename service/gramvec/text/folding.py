@@ -58,10 +58,10 @@ def second_reading(text: str) -> str:
 
 def readings(text: str) -> list[str]:
     """Return the fold of a text, and where it has a second reading the fold of the text in that spelling."""
-    found = [fold_letters(text)]
+    folds = [fold_letters(text)]
     if not text.isascii() and _has_second(composed := compose(text)):
-        found.append(fold_letters(composed.translate(_SPELT_OUT)))
-    return found
+        folds.append(fold_letters(composed.translate(_SPELT_OUT)))
+    return folds
 
 
 def plain_forms(text: str) -> str:
@@ -79,26 +79,26 @@ def read_plain(text: str) -> str:
 def read_folds(section: str) -> Mapping[int, str]:
     """Return what the characters become that a section of the table changes, "letters" or "plain", by code point."""
     lines = TABLE.read_text(encoding="ascii").partition(f"\n[{section}]\n")[2].partition("\n[")[0].splitlines()
-    found: dict[int, str] = {}
+    folds: dict[int, str] = {}
     for line in lines:
         point, *text = line.split(" ")
         if text:
-            found[int(point, 16)] = "".join(chr(int(number, 16)) for number in text)
+            folds[int(point, 16)] = "".join(chr(int(number, 16)) for number in text)
         else:
             ends = [int(end, 16) for end in point.split("-")]
-            found.update(dict.fromkeys(range(ends[0], ends[-1] + 1), ""))
-    return found
+            folds.update(dict.fromkeys(range(ends[0], ends[-1] + 1), ""))
+    return folds
 
 
 @lru_cache(maxsize=2)
 def _folder(section: str) -> Callable[[str], str]:
-    found = read_folds(section)
+    folds = read_folds(section)
     loops: Any = native.loops
     if loops is None:
-        return lambda text: text.translate(found)
+        return lambda text: text.translate(folds)
     table = np.zeros(CODE_POINTS, np.uint32)
     targets: list[int] = []
-    for point, text in found.items():
+    for point, text in folds.items():
         value = ord(text) if len(text) == 1 else len(targets)
         table[point] = (len(text) + 1) << 24 | value
         targets += map(ord, text) if len(text) > 1 else ()

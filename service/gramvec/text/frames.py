@@ -34,11 +34,11 @@ def texts_or_empty(values: Iterable[Any]) -> list[str]:
 
     Raises InputError, with the place of the first one, for numbers, bytes and everything else that is no text.
     """
-    found = ["" if is_missing(value) else value for value in list_texts(values)]
-    for place, value in enumerate(found):
+    texts = ["" if is_missing(value) else value for value in list_texts(values)]
+    for place, value in enumerate(texts):
         if not isinstance(value, str):
             raise not_a_text(place, value)
-    return found
+    return texts
 
 
 def column_of(table: Any, name: str) -> list[Any]:
@@ -105,14 +105,14 @@ def refuse_file(table: object, job: str) -> None:
 
 def table_of(rows: Any) -> dict[str, list[str]] | list[str]:
     """Return texts as a list, and rows that are dicts as columns. Raises InputError, with the place, for others."""
-    found: list[Any] = list(iterate_texts(rows))
-    if not any(isinstance(row, Mapping) for row in found):
-        texts = ["" if is_missing(row) else row for row in found]
+    listed: list[Any] = list(iterate_texts(rows))
+    if not any(isinstance(row, Mapping) for row in listed):
+        texts = ["" if is_missing(row) else row for row in listed]
         _check_types(texts, str, "a text")
         return texts
-    _check_types(found, Mapping, "a dict, as the others are")
-    names = dict.fromkeys(str(name) for row in found for name in row)
-    return {name: [text_of_cell(row.get(name), name) for row in found] for name in names}
+    _check_types(listed, Mapping, "a dict, as the others are")
+    names = dict.fromkeys(str(name) for row in listed for name in row)
+    return {name: [text_of_cell(row.get(name), name) for row in listed] for name in names}
 
 
 def _check_types(rows: Sequence[Any], kind: type, wanted: str) -> None:

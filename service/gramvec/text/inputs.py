@@ -34,8 +34,8 @@ def list_texts(texts: Iterable[str]) -> list[str]:
     _check(texts)
     for name in TO_LIST:
         if (convert := getattr(texts, name, None)) is not None:
-            found: list[str] = convert()
-            return found
+            converted: list[str] = convert()
+            return converted
     return list(texts)
 
 

@@ -42,7 +42,7 @@ _DTYPES = {
 }
 
 
-def edges_of(text: str, reach: int) -> Iterator[str]:
+def cut_edges(text: str, reach: int) -> Iterator[str]:
     """Yield the edges of a normalized text, padded with one space on each side, from left to right."""
     space = text.find(" ", 1)
     while 0 < space < len(text) - 1:

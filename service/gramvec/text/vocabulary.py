@@ -191,12 +191,12 @@ class Vocabulary:
     def _entries(self) -> list[Entry]:
         # Kept: an export asks seven times, and 240,000 rows take a third of a second.
         counts = self._arrays["counts"].tolist()
-        found: list[Entry] = [Entry("unknown", "", count) for count in counts]
+        entries: list[Entry] = [Entry("unknown", "", count) for count in counts]
         for text, row in zip(self.ngram_texts, self.ngram_rows.tolist(), strict=True):
-            found[row] = Entry("ngram", text, counts[row])
+            entries[row] = Entry("ngram", text, counts[row])
         for text, row in zip(self.word_texts, self.word_rows.tolist(), strict=True):
-            found[row] = Entry("word", text, counts[row])
-        return found
+            entries[row] = Entry("word", text, counts[row])
+        return entries
 
     def spell(self, ids: NDArray[np.uint16], starts: NDArray[Any]) -> tuple[str, ...]:
         """Return the texts of character ids: text i is of ids[starts[i] : starts[i + 1]]."""

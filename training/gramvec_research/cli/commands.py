@@ -153,14 +153,14 @@ def vectors(
         raise click.UsageError(f"--out ends in .npy: {out.with_suffix('.npy')}")
     from gramvec_research.vectors import Counting, SquaredNorm, learn_word_vectors, save_vectors
 
-    found = learn_word_vectors(
+    learned = learn_word_vectors(
         texts,
         Counting(window, min_count, max_words, tokenised),
         SquaredNorm(dimension=dimension, epochs=epochs, rate=rate, seed=seed),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    save_vectors(out, found.words, found.vectors)
+    save_vectors(out, learned.words, learned.vectors)
     click.echo(
-        f"{out}: {len(found.words):,} words of {dimension} dimensions, {int(found.counts.sum()):,} counted, "
-        f"loss {found.losses[0]:.3f} -> {found.losses[-1]:.3f}"
+        f"{out}: {len(learned.words):,} words of {dimension} dimensions, {int(learned.counts.sum()):,} counted, "
+        f"loss {learned.losses[0]:.3f} -> {learned.losses[-1]:.3f}"
     )

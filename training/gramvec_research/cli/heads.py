@@ -123,9 +123,9 @@ def label(folder: Path, texts: Path) -> None:
     from gramvec_training.readers.lines import number_lines
 
     lines = list(number_lines(texts))
-    found = LearnedHead.open(folder)
-    rows = [_texts_of(line, f"{texts} line {number}", found.sides) for number, line in lines if line.strip()]
-    for row, answer in zip(rows, found.list_answers(rows), strict=True):
+    learned_head = LearnedHead.open(folder)
+    rows = [_texts_of(line, f"{texts} line {number}", learned_head.sides) for number, line in lines if line.strip()]
+    for row, answer in zip(rows, learned_head.list_answers(rows), strict=True):
         click.echo("\t".join((*answer, *row)))
 
 

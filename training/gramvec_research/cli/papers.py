@@ -184,15 +184,15 @@ def write_page(results: Path | None, out: Path, check: bool) -> None:
     from gramvec_research.page import RESULTS, draw_page, make_page, read_results
     from gramvec_training.shared import write_atomically
 
-    found = read_results(results or RESULTS)
-    text = make_page(found)
+    stored = read_results(results or RESULTS)
+    text = make_page(stored)
     if check:
         if not out.is_file() or out.read_text(encoding="utf-8") != text:
             raise InputError(f"{out}: not what the results give; write it: python -m gramvec_research page")
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, lambda handle: handle.write(text.encode()))
-    for image in draw_page(found, out):
+    for image in draw_page(stored, out):
         click.echo(image, err=True)
     click.echo(out, err=True)
 

@@ -13,7 +13,7 @@ import torch
 import gramvec
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explain.neighbors import nearest_ngrams, nearest_words_of
+from gramvec.explain.neighbors import find_nearest_words, nearest_ngrams
 from gramvec_research import tagging
 from gramvec_research.shared import (
     OTHER_SETS,
@@ -65,18 +65,18 @@ _EARLY, _LATE = 1, 3  # the quarters of an epoch that are compared: half an epoc
 
 def score_word_curves(inputs: ExperimentInputs) -> ResultTable:
     """Make Figure 1: Spearman, mean over the sets of words and over seeds, each quarter of an epoch."""
-    found = {name: np.mean([_curve(inputs, name, seed) for seed in inputs.seeds], axis=0) for name in _SYSTEMS}
+    curves = {name: np.mean([_curve(inputs, name, seed) for seed in inputs.seeds], axis=0) for name in _SYSTEMS}
     steps = _curve(inputs, "CHARAGRAM", inputs.seeds[0])
     rows: list[ResultRow] = [
-        {"pairs": int(found["CHARAGRAM"][index][0]) * _BATCH}
-        | {name: round(float(points[index][1]), 1) for name, points in found.items()}
+        {"pairs": int(curves["CHARAGRAM"][index][0]) * _BATCH}
+        | {name: round(float(points[index][1]), 1) for name, points in curves.items()}
         for index in range(len(steps))
     ]
-    others = {name: float(found[name][_LATE][1]) for name in ("charCNN", "charLSTM")}
-    first = float(found["CHARAGRAM"][_EARLY][1])
-    seen = f"CHARAGRAM {first:.1f}; {list_values(others)}"
+    late = {name: float(curves[name][_LATE][1]) for name in ("charCNN", "charLSTM")}
+    first = float(curves["CHARAGRAM"][_EARLY][1])
+    seen = f"CHARAGRAM {first:.1f}; {list_values(late)}"
     claim = "CHARAGRAM after half an epoch is above the others after one"
-    return ResultTable(tuple(rows), (Finding(claim, first > max(others.values()), seen),))
+    return ResultTable(tuple(rows), (Finding(claim, first > max(late.values()), seen),))
 
 
 def score_word_similarity(inputs: ExperimentInputs) -> ResultTable:
@@ -102,16 +102,16 @@ def score_word_similarity(inputs: ExperimentInputs) -> ResultTable:
 
 def score_filters(inputs: ExperimentInputs) -> ResultTable:
     """Try section 4.1: charCNN with more filters, Spearman, mean over sets of words and seeds."""
-    found = {}
+    scores = {}
     for scale in _SCALES:
         changes = {} if scale == 1 else {"scale": scale}
         records = [_learn_run(inputs, "charCNN", seed, **changes) for seed in inputs.seeds]
-        found[scale] = float(np.mean([list(tasks_of(record, "spearman").values()) for record in records]))
+        scores[scale] = float(np.mean([list(tasks_of(record, "spearman").values()) for record in records]))
     rows: tuple[ResultRow, ...] = tuple(
-        {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in found.items()
+        {"filters": round(_FILTERS * scale), "spearman": round(score, 1)} for scale, score in scores.items()
     )
-    rising = all(fewer < more for fewer, more in pairwise(found.values()))
-    seen = ", ".join(f"{score:.1f}" for score in found.values())
+    rising = all(fewer < more for fewer, more in pairwise(scores.values()))
+    seen = ", ".join(f"{score:.1f}" for score in scores.values())
     return ResultTable(rows, (Finding("more filters are better", rising, seen),))
 
 
@@ -176,12 +176,12 @@ def count_parameters(inputs: ExperimentInputs) -> ResultTable:
     )
     rows.append({"what": "CHARAGRAM, 100,283 n-grams of 2 to 4", "parameters": whole, "paper": None})
     rows.append({"what": f"CHARAGRAM, used by a text of {_TEXT} characters", "parameters": used, "paper": 90_000})
-    others = all(value for name, value in same.items() if name != _SWAPPED)
+    all_but_swapped = all(value for name, value in same.items() if name != _SWAPPED)
     counted = next(int(row["parameters"] or 0) for row in rows if row["what"] == _SWAPPED)
     return ResultTable(
         tuple(rows),
         (
-            Finding("all counts but charLSTM's are the paper's", others, "see the table", sure=True),
+            Finding("all counts but charLSTM's are the paper's", all_but_swapped, "see the table", sure=True),
             Finding(
                 "charLSTM has the paper's 763,200",
                 same[_SWAPPED],
@@ -269,7 +269,7 @@ def find_nearest_to_negations(inputs: ExperimentInputs) -> ResultTable:
 def find_nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 9: the words nearest to rare, misspelt and common ones."""
     models = _models(inputs)
-    characters, others = (_nearest(model, tuple(_WORDS), models, inputs) for model in models)
+    characters, words = (_nearest(model, tuple(_WORDS), models, inputs) for model in models)
     rows: list[ResultRow] = [
         {
             "word": word,
@@ -277,9 +277,7 @@ def find_nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
             "CHARAGRAM-PHRASE, paper": paper,
             models[1].name: ", ".join(near_by_words) or "unknown",
         }
-        for (word, (paper, _)), near_by_characters, near_by_words in zip(
-            _WORDS.items(), characters, others, strict=True
-        )
+        for (word, (paper, _)), near_by_characters, near_by_words in zip(_WORDS.items(), characters, words, strict=True)
     ]
     right = [
         word
@@ -295,7 +293,7 @@ def find_nearest_to_words(inputs: ExperimentInputs) -> ResultTable:
                 _phrases(right, len(_WORDS)),
                 sure=True,
             ),
-            Finding("the model of words has nothing for some of them", not all(others), "see the table"),
+            Finding("the model of words has nothing for some of them", not all(words), "see the table"),
         ),
     )
 
@@ -328,11 +326,14 @@ def _nearest(
     model: Embedder, texts: Sequence[str], models: Sequence[Embedder], inputs: ExperimentInputs
 ) -> list[list[str]]:
     candidates = list_candidate_words(models, find_sets(inputs.sets)[0])
-    return [[neighbor.text for neighbor in found] for found in nearest_words_of(model, texts, candidates, k=_SHOWN)]
+    return [
+        [neighbor.text for neighbor in neighbors]
+        for neighbors in find_nearest_words(model, texts, candidates, k=_SHOWN)
+    ]
 
 
-def _phrases(found: Sequence[str], number: int) -> str:
-    return f"{len(found)} of {number}: {', '.join(found) or 'none'}"
+def _phrases(phrases: Sequence[str], number: int) -> str:
+    return f"{len(phrases)} of {number}: {', '.join(phrases) or 'none'}"
 
 
 _TRAINING_SIZES = {"batch": 50, "epochs": 2, "decay": "none", "negatives": "max"}
@@ -383,8 +384,8 @@ def _score(inputs: ExperimentInputs, size: int, orders: tuple[int, ...]) -> floa
         "dev": {"sets": _word_sets(inputs)[:1]},
     }
     name = f"ngrams-{size}-{orders[-1]}"
-    found = [learn_run(inputs, name, settings, seed)[1]["scores"]["tasks"] for seed in inputs.seeds]
-    return float(np.mean([task["mean"]["spearman"] for tasks in found for task in tasks.values()]))
+    tasks_of_seeds = [learn_run(inputs, name, settings, seed)[1]["scores"]["tasks"] for seed in inputs.seeds]
+    return float(np.mean([task["mean"]["spearman"] for tasks in tasks_of_seeds for task in tasks.values()]))
 
 
 _FALLS = -0.3  # of a correlation over sets: -0.45 in the paper
@@ -402,12 +403,12 @@ def score_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
             "set": f"{similarity_set.task}/{similarity_set.name}",
             "unknown, %": round(100 * share, 2),
         }
-        for system, some in models.items():
-            found = [
+        for system, of_seeds in models.items():
+            correlations = [
                 correlate(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
-                for model in some
+                for model in of_seeds
             ]
-            row[system] = round(100 * float(np.mean(found)), 1)
+            row[system] = round(100 * float(np.mean(correlations)), 1)
         rows.append(row)
     unknown, *scores = (np.array([row[column] or 0 for row in rows], float) for column in ("unknown, %", *COMPARED))
     together = [correlate(unknown, score)[0] for score in scores]
@@ -445,7 +446,9 @@ def score_pairs_by_unknown_words(inputs: ExperimentInputs) -> ResultTable:
 
     rows, scores = score_bins(inputs, "unknown words", _UNKNOWN, number)
     fallen = {
-        system: found["0"] - found["1 or more"] for system, found in scores.items() if len(found) == len(_UNKNOWN)
+        system: of_bins["0"] - of_bins["1 or more"]
+        for system, of_bins in scores.items()
+        if len(of_bins) == len(_UNKNOWN)
     }
     seen = ", ".join(f"{system} loses {value:.1f}" for system, value in fallen.items())
     ahead = all(scores["CHARAGRAM"][name] > scores["PP"][name] for name in scores["PP"])

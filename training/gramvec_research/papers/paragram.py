@@ -68,19 +68,19 @@ def score_by_amount(inputs: ExperimentInputs) -> ResultTable:
         sizes.append(sizes[-1] // _PART)
     start = SetWords(inputs.vectors, inputs.sets).score()
     plain = float(np.mean(list(start.values())))
-    found: dict[str, list[float]] = {"file's order": [], "permuted": []}
-    for name, ordered in zip(found, (lines, permuted), strict=True):
+    scores_by_order: dict[str, list[float]] = {"file's order": [], "permuted": []}
+    for name, ordered in zip(scores_by_order, (lines, permuted), strict=True):
         for size in sizes[::-1]:
             # All pairs are the same in any order but that of the batches.
             data = inputs.work / f"{'first' if ordered is lines else 'permuted'}-{size}.tsv.gz"
             write_packed(data, (line.encode() + b"\n" for line in ordered[:size]))
-            found[name].append(_score(inputs, data.resolve()))
+            scores_by_order[name].append(_score(inputs, data.resolve()))
     rows: list[ResultRow] = [
-        {"pairs": size, **{name: round(scores[index], 1) for name, scores in found.items()}}
+        {"pairs": size, **{name: round(scores[index], 1) for name, scores in scores_by_order.items()}}
         for index, size in enumerate(sizes[::-1])
     ]
-    rows.append({"pairs": "none (avg)", **{name: round(plain, 1) for name in found}})
-    orders = list(found.values())
+    rows.append({"pairs": "none (avg)", **{name: round(plain, 1) for name in scores_by_order}})
+    orders = list(scores_by_order.values())
     least = min(scores[0] for scores in orders)
     middle = [permuted >= ordered for ordered, permuted in list(zip(*orders, strict=True))[:-1]]
     return ResultTable(
@@ -172,10 +172,14 @@ def score_norms_as_weights(inputs: ExperimentInputs) -> ResultTable:
         "1 / frequency": words.score(make_reciprocals(words.words, frequencies)),
     }
     rows: list[ResultRow] = [
-        {"system": system, **{task: round(score, 2) for task, score in found.items()}, "paper, 22 sets": _PAPER[system]}
-        for system, found in scores.items()
+        {
+            "system": system,
+            **{task: round(score, 2) for task, score in of_tasks.items()},
+            "paper, 22 sets": _PAPER[system],
+        }
+        for system, of_tasks in scores.items()
     ]
-    mean = {system: float(np.mean(list(found.values()))) for system, found in scores.items()}
+    mean = {system: float(np.mean(list(of_tasks.values()))) for system, of_tasks in scores.items()}
     known = sorted((word for word in words.words if word in norms), key=lambda word: (-norms[word], word))
     seen = list_values(mean)
     ends = f"longest {', '.join(known[:_SHOWN])}; shortest {', '.join(known[-_SHOWN:])}"
@@ -221,17 +225,17 @@ def score_regimes(inputs: ExperimentInputs) -> ResultTable:
     trained: begun at the word vectors; universal: begun at the finished model, to which all is drawn; features: fixed.
     """
     task = read_similarity(inputs)
-    found = {
+    scores_of_systems = {
         system: {regime: mean_score(inputs, task, system, regime) for regime in _REGIMES} for system in _COMPOSITIONS
     }
     rows: list[ResultRow] = [
         {"system": system, **{name: round(score, 1) for name, score in scores.items()},
          "trained, paper": _PAPER_REGIMES.get(system), "universal, paper": 86.68 if system == "PP-proj" else None}
-        for system, scores in found.items()
+        for system, scores in scores_of_systems.items()
     ]  # fmt: skip
-    above = {system: scores["universal"] - scores["trained"] for system, scores in found.items()}
-    below = {system: scores["trained"] - scores["features"] for system, scores in found.items()}
-    best = max(found, key=lambda system: found[system]["universal"])
+    above = {system: scores["universal"] - scores["trained"] for system, scores in scores_of_systems.items()}
+    below = {system: scores["trained"] - scores["features"] for system, scores in scores_of_systems.items()}
+    best = max(scores_of_systems, key=lambda system: scores_of_systems[system]["universal"])
     return ResultTable(
         tuple(rows),
         (
@@ -240,7 +244,7 @@ def score_regimes(inputs: ExperimentInputs) -> ResultTable:
             Finding(f"fixed features are at least {_AHEAD:g} point below training, for all",
                     min(below.values()) >= _AHEAD, list_values(below, "+.1f")),
             Finding("from universal parameters PP-proj is the best", best == "PP-proj",
-                    list_values({system: scores["universal"] for system, scores in found.items()})),
+                    list_values({system: scores["universal"] for system, scores in scores_of_systems.items()})),
         ),
     )  # fmt: skip
 
@@ -253,21 +257,28 @@ _COMMON = 500  # words, the most frequent of the training pairs
 def show_learned_scalars(inputs: ExperimentInputs) -> ResultTable:
     """Score averages of the same vectors, with weights that are given or learned, on each task."""
     words = SetWords(inputs.vectors, inputs.sets)
-    given = {
+    of_given_weights = {
         AVERAGE: words.score(),
         RECIPROCAL: words.score(make_reciprocals(words.words, read_frequencies(inputs.frequencies[0]))),
     }
-    tasks = list(given[AVERAGE])
+    tasks = list(of_given_weights[AVERAGE])
     folders, records = zip(
         *(learn_run(inputs, "scalar-weights", make_scalar_settings(inputs), seed) for seed in inputs.seeds), strict=True
     )
     phrases = [tasks_of(learn_system(inputs, PHRASE, seed)[1]) for seed in inputs.seeds]
-    scores = given | {LEARNED: mean_scores([tasks_of(record) for record in records]), PHRASE: mean_scores(phrases)}
+    scores = of_given_weights | {
+        LEARNED: mean_scores([tasks_of(record) for record in records]),
+        PHRASE: mean_scores(phrases),
+    }
     rows: list[ResultRow] = [
-        {"system": system, **{task: round(found[task], 1) for task in tasks}, "paper, 22 sets": _PAPER_SCALARS[system]}
-        for system, found in scores.items()
+        {
+            "system": system,
+            **{task: round(of_tasks[task], 1) for task in tasks},
+            "paper, 22 sets": _PAPER_SCALARS[system],
+        }
+        for system, of_tasks in scores.items()
     ]
-    mean = {system: float(np.mean([found[task] for task in tasks])) for system, found in scores.items()}
+    mean = {system: float(np.mean([of_tasks[task] for task in tasks])) for system, of_tasks in scores.items()}
     seen = list_values(mean)
     run = load_run(folders[0])
     numbers = run.encoder.arrays()["table"][:, -1].tolist()
@@ -297,8 +308,8 @@ def make_scalar_settings(inputs: ExperimentInputs) -> RunSettings:
 
 def _medians(weights: Sequence[float]) -> str:
     sizes = np.abs(weights)
-    common, others = (float(np.median(part)) if len(part) else 0.0 for part in (sizes[:_COMMON], sizes[_COMMON:]))
-    return f"the {_COMMON} commonest words of the pairs weigh {common:.2f}, other words {others:.2f}: medians"
+    common, rarer = (float(np.median(part)) if len(part) else 0.0 for part in (sizes[:_COMMON], sizes[_COMMON:]))
+    return f"the {_COMMON} commonest words of the pairs weigh {common:.2f}, other words {rarer:.2f}: medians"
 
 
 _PAIRS, _BATCH = 2_000, 100
@@ -311,17 +322,17 @@ def score_separation(inputs: ExperimentInputs) -> ResultTable:
     lines = [line.rstrip("\r").split("\t") for _, line in number_lines(require_training_data(inputs) / _FILE)]
     drawn = np.random.default_rng(1).permutation(len(lines))[:_PAIRS]
     left, right = [lines[index][0] for index in drawn], [lines[index][1] for index in drawn]
-    found = {
+    separations = {
         system: float(np.mean([measure_separation(model.encode(left), model.encode(right)) for model in models]))
         for system, models in models_of(inputs, list(_PAPER_SEPARATION)).items()
     }
     rows: tuple[ResultRow, ...] = tuple(
         {"system": system, "separation": round(value, 3), "paper": _PAPER_SEPARATION[system]}
-        for system, value in found.items()
+        for system, value in separations.items()
     )
-    apart_by = max(found.values()) - min(found.values())
-    averages = max(found["PP"], found["PP-proj"])
-    lstms = max(found["LSTM"], found["LSTM, no output gate"])
+    apart_by = max(separations.values()) - min(separations.values())
+    averages = max(separations["PP"], separations["PP-proj"])
+    lstms = max(separations["LSTM"], separations["LSTM, no output gate"])
     return ResultTable(
         rows,
         (
@@ -366,11 +377,11 @@ def score_by_undertrained_words(inputs: ExperimentInputs) -> ResultTable:
     counts = np.array([entry.count for entry in runs[0].vocabulary.entries()])
     rows: list[ResultRow] = []
     for similarity_set in find_sets(inputs.sets)[0]:
-        found = [
+        correlations = [
             correlate(model.similarity(similarity_set.left, similarity_set.right), similarity_set.scores)[0]
             for model in models
         ]
-        score = 100 * float(np.mean(found))
+        score = 100 * float(np.mean(correlations))
         official = find_official_score(similarity_set.task, similarity_set.name)
         rows.append({
             "set": f"{similarity_set.task}/{similarity_set.name}",

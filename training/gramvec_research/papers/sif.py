@@ -58,11 +58,11 @@ def ablate_given(inputs: ExperimentInputs) -> ResultTable:
     """Make Tables 1 and 6: each task's mean with and without weights and removal."""
     scores = _ablate(inputs, inputs.vectors)
     rows = tuple(
-        {"task": task, "system": system, "pearson": round(found[task], 2), "paper": _PAPER.get(task, {}).get(system)}
+        {"task": task, "system": system, "pearson": round(of_tasks[task], 2), "paper": _PAPER.get(task, {}).get(system)}
         for task in scores["avg"]
-        for system, found in scores.items()
+        for system, of_tasks in scores.items()
     )
-    mean = {system: _mean(found) for system, found in scores.items()}
+    mean = {system: _mean(of_tasks) for system, of_tasks in scores.items()}
     seen = list_values(mean)
     return ResultTable(
         rows,
@@ -85,9 +85,12 @@ def ablate_learned(inputs: ExperimentInputs) -> ResultTable:
         for task in next(iter(scores.values()))["avg"]
         for system in next(iter(scores.values()))
     )
-    mean = {kind: {system: _mean(found) for system, found in some.items()} for kind, some in scores.items()}
+    mean = {
+        kind: {system: _mean(of_tasks) for system, of_tasks in of_systems.items()}
+        for kind, of_systems in scores.items()
+    }
     return ResultTable(
-        rows, tuple(finding for kind, some in mean.items() for finding in _orders(some, f"over {kind} "))
+        rows, tuple(finding for kind, of_systems in mean.items() for finding in _orders(of_systems, f"over {kind} "))
     )
 
 
@@ -105,10 +108,12 @@ def _ablate(inputs: ExperimentInputs, vectors: Path) -> dict[str, dict[str, floa
 
 
 def _orders(mean: Mapping[str, float], over: str = "") -> tuple[Finding, Finding]:
-    seen, given = list_values(mean), not over
+    seen, is_given = list_values(mean), not over
     return (
         Finding(f"{over}avg < W < WR on the mean of the tasks", mean["avg"] < mean["W"] < mean["WR"], seen),
-        Finding(f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=given),
+        Finding(
+            f"{over}avg < R < WR on the mean of the tasks", mean["avg"] < mean["R"] < mean["WR"], seen, sure=is_given
+        ),
     )
 
 
@@ -128,7 +133,7 @@ def find_component_words(inputs: ExperimentInputs) -> ResultTable:
         word: rank for rank, word in enumerate(sorted(frequencies, key=lambda other_word: -frequencies[other_word]))
     }
     rows: list[ResultRow] = []
-    found = {}
+    function_words = {}
     for folder in inputs.sets:
         words = SetWords(inputs.vectors, [folder])
         model = words.model(words.sif(frequencies))
@@ -136,11 +141,11 @@ def find_component_words(inputs: ExperimentInputs) -> ResultTable:
         (component,) = find_common_components(vectors, 1)
         task = find_sets([folder])[0][0].task
         nearest = _nearest(words, component, ranks)
-        found[task] = sum(ranks[word] < _FUNCTION_WORDS for word in nearest)
+        function_words[task] = sum(ranks[word] < _FUNCTION_WORDS for word in nearest)
         rows.append({"task": task, "words": ", ".join(nearest), "paper": _PAPER_WORDS.get(task, "")})
     claim = f"most of the {_NEAREST} nearest are among the {_FUNCTION_WORDS} commonest words"
-    seen = ", ".join(f"{task} {number}" for task, number in found.items())
-    return ResultTable(tuple(rows), (Finding(claim, min(found.values()) > _NEAREST // 2, seen),))
+    seen = ", ".join(f"{task} {number}" for task, number in function_words.items())
+    return ResultTable(tuple(rows), (Finding(claim, min(function_words.values()) > _NEAREST // 2, seen),))
 
 
 def _nearest(words: SetWords, component: np.ndarray, ranks: Mapping[str, int]) -> list[str]:
@@ -197,19 +202,21 @@ def score_inference(inputs: ExperimentInputs, *, joined: bool = False) -> Result
     joined: below the layers that the paper has from Bowman et al., both vectors side by side.
     """
     task, layers = read_inference(inputs), ", three layers" if joined else ""
-    found = {system: mean_score(inputs, task, system, regime_of(system), joined=joined) for system in _PAPER_INFERENCE}
+    accuracies = {
+        system: mean_score(inputs, task, system, regime_of(system), joined=joined) for system in _PAPER_INFERENCE
+    }
     rows: list[ResultRow] = [
         {"system": system, "accuracy": round(score, 1), "paper": _PAPER_INFERENCE[system]}
-        for system, score in found.items()
+        for system, score in accuracies.items()
     ]
     rows.append({"system": "the commonest class", "accuracy": round(task.majority(), 1), "paper": None})
     return ResultTable(
         tuple(rows),
         (
-            Finding(f"SIF's features are at least as good as the LSTM{layers}", found[SIF] >= found[LSTM],
-                    list_values(found)),
+            Finding(f"SIF's features are at least as good as the LSTM{layers}", accuracies[SIF] >= accuracies[LSTM],
+                    list_values(accuracies)),
             Finding(f"SIF's features are 10 points above the commonest class{layers}",
-                    found[SIF] >= task.majority() + 10, f"{found[SIF]:.1f}, {task.majority():.1f}"),
+                    accuracies[SIF] >= task.majority() + 10, f"{accuracies[SIF]:.1f}, {task.majority():.1f}"),
         ),
     )  # fmt: skip
 
@@ -223,9 +230,13 @@ def score_parameters(inputs: ExperimentInputs) -> ResultTable:
         words = SetWords(place, inputs.sets[:1])
         plain[kind] = _mean(words.score())
         scores[kind] = {a: _mean(words.score(words.sif(frequencies, a), 1)) for a in FIGURE_2A}
-    rows: list[ResultRow] = [{"a": a} | {kind: round(found[a], 2) for kind, found in scores.items()} for a in FIGURE_2A]
+    rows: list[ResultRow] = [
+        {"a": a} | {kind: round(of_weights[a], 2) for kind, of_weights in scores.items()} for a in FIGURE_2A
+    ]
     rows.append({"a": "none (avg)"} | {kind: round(score, 2) for kind, score in plain.items()})
-    findings = [finding for kind, found in scores.items() for finding in _curve_findings(kind, found, plain[kind])]
+    findings = [
+        finding for kind, of_weights in scores.items() for finding in _curve_findings(kind, of_weights, plain[kind])
+    ]
     return ResultTable(tuple(rows), tuple(findings))
 
 
@@ -271,9 +282,11 @@ def score_shuffled(inputs: ExperimentInputs) -> ResultTable:
                 "system": system, "task": task.name, "usual": round(usual, 1), "shuffled": round(other, 1),
                 "usual, paper": _PAPER_USUAL[system][place], "shuffled, paper": _PAPER_SHUFFLED[system][place],
             })  # fmt: skip
-    seen = "; ".join(f"{system} {', '.join(f'{-fall:+.1f}' for fall in some)}" for system, some in falls.items())
-    least = min(min(some) for some in falls.values())
-    first = {system: some[0] for system, some in falls.items()}
+    seen = "; ".join(
+        f"{system} {', '.join(f'{-fall:+.1f}' for fall in of_tasks)}" for system, of_tasks in falls.items()
+    )
+    least = min(min(of_tasks) for of_tasks in falls.values())
+    first = {system: of_tasks[0] for system, of_tasks in falls.items()}
     return ResultTable(
         tuple(rows),
         (
@@ -334,25 +347,25 @@ _ALIKE = 2.0
 def score_supervised(inputs: ExperimentInputs) -> ResultTable:
     """Make Table 2: each system, learned with its head; SIF's own vectors are fixed. Beside them what is simplest."""
     tasks = (read_similarity(inputs), read_entailment(inputs), read_sentiment(inputs, PHRASES))
-    found = {
+    scores_of_systems = {
         system: [mean_score(inputs, task, system, regime_of(system)) for task in tasks] for system in _PAPER_SUPERVISED
     }
     rows: list[ResultRow] = [
         _row(system, tasks, scores) | _row("", tasks, list(_PAPER_SUPERVISED[system]), ", paper") | {"system": system}
-        for system, scores in found.items()
+        for system, scores in scores_of_systems.items()
     ]
     nothing = dict.fromkeys((f"{task.name}, paper" for task in tasks), None)
     rows.append(_row("the commonest class", tasks, [None, tasks[1].majority(), tasks[2].majority()]) | nothing)
     rows.append(_row("NB-SVM", tasks, [None, None, score_nb_svm(tasks[2])]) | nothing)
 
     def column(place: int) -> dict[str, float]:
-        return {system: scores[place] for system, scores in found.items()}
+        return {system: scores[place] for system, scores in scores_of_systems.items()}
 
     findings = []
     for place, task in enumerate(tasks[:2]):
         best = max(score for system, score in column(place).items() if system != SIF)
         claim = f"SIF's features are at most {_ALIKE:g} points below the best trained model on {task.name}"
-        findings.append(Finding(claim, found[SIF][place] >= best - _ALIKE, list_values(column(place))))
+        findings.append(Finding(claim, scores_of_systems[SIF][place] >= best - _ALIKE, list_values(column(place))))
     last = column(2)
     claim = f"on sentiment the better LSTM is at least {_ALIKE:g} points above SIF's features and trained averages"
     averages = max(last[SIF], last["PP"], last["DAN"])

@@ -141,5 +141,5 @@ def _texts(texts: tuple[Path, ...], config: Path | None, data: Path) -> tuple[It
     settings = wanted.distillation
     if settings is None:
         raise click.UsageError(f"{config}: not a config of a distillation, which has texts; give --texts")
-    found, _ = collect_texts(wanted.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts)
-    return found, {"config": config.name}
+    collected, _ = collect_texts(wanted.texts, data, seed=settings.seed, spans=settings.spans, limit=settings.max_texts)
+    return collected, {"config": config.name}

@@ -127,7 +127,9 @@ def open_families(named: Named, seed: int) -> Families:
         matching=matching,
         retrieval=[retrieval_set for path in named.retrieval for retrieval_set in find_retrieval_sets(path)],
         classification=[read_classification_set(path, seed=seed) for path in named.classification],
-        translations=[found for path in named.translations for found in find_translation_sets(path)],
+        translations=[
+            translation_set for path in named.translations for translation_set in find_translation_sets(path)
+        ],
         spelling=[
             read_spelling_set(path, words, seen=seen, max_words=named.sample, seed=seed) for path in named.spelling
         ],
@@ -140,8 +142,8 @@ def open_peers(names: Sequence[str]) -> dict[str, ModelForTexts]:
 
     peers: dict[str, ModelForTexts] = {}
     for name in dict.fromkeys(names):
-        found, notes = find_installed_peers() if name == "all" else ({name: open_peer(name)}, [])
-        peers.update(found)
+        opened, notes = find_installed_peers() if name == "all" else ({name: open_peer(name)}, [])
+        peers.update(opened)
         for note in notes:
             click.echo(note, err=True)
     return peers
@@ -270,13 +272,13 @@ def evaluate(
 
     if plot is not None:
         check_matplotlib()
-    found = _sets(sets) if sets else []
+    similarity_sets = _sets(sets) if sets else []
     opened, peers = open_families(families, seed), open_peers(families.peers)
     noise = _typos(typos, misspellings, seed, families.seen)
     models = tuple(dict.fromkeys(models))
     scored = [_model(model, device, components, of_sides, space) for model in models]
-    reports = evaluate_models(scored, models, found, noise)
-    score_all(reports, scored, peers, found, opened, noise)
+    reports = evaluate_models(scored, models, similarity_sets, noise)
+    score_all(reports, scored, peers, similarity_sets, opened, noise)
     for name, scores in reports.items():
         for note in scores["notes"]:
             click.echo(f"{name}: {note}", err=True)
@@ -287,8 +289,8 @@ def evaluate(
             _write(path, text)
     if plot is not None:
         plot_scores(reports, plot)
-    page = partial(make_evaluation_report, reports, dict(zip(models, scored, strict=True)), found)
-    rows = {path: len(similarity_set.scores) for path, similarity_set in _name_sets(found)}
+    page = partial(make_evaluation_report, reports, dict(zip(models, scored, strict=True)), similarity_sets)
+    rows = {path: len(similarity_set.scores) for path, similarity_set in _name_sets(similarity_sets)}
     run.write_report(report, page, lambda: ("models", _list_models(reports)), rows)
     click.echo((on_stdout or [format_table(reports)])[0].rstrip())
 
@@ -364,20 +366,20 @@ def card(
     embedder = gramvec.load(bundle, device=device)  # type: ignore[arg-type]
     check_renewable(embedder)
     other = gramvec.load(beside, device=device) if beside is not None else None  # type: ignore[arg-type]
-    found = _sets(sets)
+    similarity_sets = _sets(sets)
     if words is not None:
         candidates = Candidates(read_words(words), words.name)
     else:
         models = [model for model in (embedder, other) if model is not None]
         named = [f"the vocabulary of {model.name}" for model in models if model.bundle.vocabulary.n_words]
         origin = " and ".join(["the development sets", *named])
-        candidates = Candidates(list_candidate_words(models, found), origin)
-    evaluation = assess(embedder, other, found, _typos(typos, misspellings, seed=1), candidates)
+        candidates = Candidates(list_candidate_words(models, similarity_sets), origin)
+    evaluation = assess(embedder, other, similarity_sets, _typos(typos, misspellings, seed=1), candidates)
     evaluation["misspellings"] = [path.name for path in misspellings]
     manifest = renew(embedder, evaluation)
     for note in evaluation["notes"]:
         click.echo(note, err=True)
-    click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(found)} sets scored")
+    click.echo(f"{embedder.bundle.path}: card of {manifest.name} written, {len(similarity_sets)} sets scored")
 
 
 def _model(name: str, device: str, components: int | None, sides: ComponentSides, space: Space) -> ScoredModel:
@@ -403,10 +405,10 @@ def _name_sets(sets: Sequence[SimilaritySet]) -> Iterator[tuple[Path, Similarity
 def _sets(paths: Sequence[Path]) -> list[SimilaritySet]:
     from gramvec_training.evaluation.similarity import find_sets
 
-    found, notes = find_sets(paths)
+    similarity_sets, notes = find_sets(paths)
     for note in notes:
         click.echo(note, err=True)
-    return found
+    return similarity_sets
 
 
 def _typos(percentages: tuple[int, ...], misspellings: Sequence[Path], seed: int, seen: Sequence[Path] = ()) -> Typos:

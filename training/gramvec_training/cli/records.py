@@ -41,7 +41,7 @@ def field_option(record: type[Strict], name: str) -> Callable[[Callable[..., Any
     field = record.model_fields[name]
     extra: dict[str, Any] = dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
     flag = extra.get("flag", f"--{name.replace('_', '-')}")
-    kind, limits = _type_of(field.annotation, field.metadata)
+    kind, limits = _unwrap_type(field.annotation, field.metadata)
     rest: dict[str, Any] = {"help": field.description or None, "metavar": extra.get("metavar")}
     if kind is bool:
         return click.option(flag, name, is_flag=True, **rest)
@@ -54,7 +54,7 @@ def field_option(record: type[Strict], name: str) -> Callable[[Callable[..., Any
     return click.option(flag, name, type=_click_type(kind, limits), **rest)
 
 
-def _type_of(annotation: Any, metadata: list[Any]) -> tuple[Any, dict[str, Any]]:
+def _unwrap_type(annotation: Any, metadata: list[Any]) -> tuple[Any, dict[str, Any]]:
     """Return the type without None, and its limits by the name of their constraint."""
     if get_origin(annotation) in (Union, UnionType):
         (annotation,) = (part for part in get_args(annotation) if part is not NoneType)

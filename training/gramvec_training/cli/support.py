@@ -218,11 +218,11 @@ def report_held_out(record: dict[str, Any]) -> None:
             click.echo(describe_verdict(labels["verdict"]))
             if labels["verdict"]["after"] < labels["verdict"]["before"]:
                 click.echo("labels are found less well than before; try fewer --epochs or a lower --rate", err=True)
-    found = record.get("held_out")
-    if found is None:
+    held_out = record.get("held_out")
+    if held_out is None:
         return
-    click.echo(show_retrieval(found))
-    if "verdict" in found:
-        click.echo(describe_verdict(found["verdict"]))
-    if "verdict" in found and found["verdict"]["after"] < found["verdict"]["before"]:
+    click.echo(show_retrieval(held_out))
+    if "verdict" in held_out:
+        click.echo(describe_verdict(held_out["verdict"]))
+    if "verdict" in held_out and held_out["verdict"]["after"] < held_out["verdict"]["before"]:
         click.echo("the held-out pairs are found less well than before; try fewer --epochs or a lower --rate", err=True)

@@ -64,7 +64,7 @@ class Corpus:
         self._place = np.zeros(rows, dtype=np.int32)  # scratch of `batch`: row of the table -> position
 
     @classmethod
-    def of(
+    def from_texts(
         cls, texts: Sequence[str], featurize: Featurize, rows: int, *, chunk: int = 4096,
         progress: Progress = NO_PROGRESS,
     ) -> Corpus:  # fmt: skip

@@ -45,11 +45,11 @@ def list_words(languages: Sequence[str], each: int, *, numbers: int = 0) -> List
     """
     shares = {language: _read_shares(language, WORDS_READ * each) for language in languages}
     largest: dict[str, ListedWord] = {}
-    for language, found in shares.items():
-        for text, share in found.items():
+    for language, shares_of_words in shares.items():
+        for text, share in shares_of_words.items():
             if text not in largest or share > largest[text].share:
                 largest[text] = ListedWord(text, share, language)
-    ranked = {language: _rank(found)[:each] for language, found in shares.items()}
+    ranked = {language: _rank(shares_of_words)[:each] for language, shares_of_words in shares.items()}
     chosen: dict[str, ListedWord] = {}
     counts = dict.fromkeys(languages, 0)
     for rank in range(max(map(len, ranked.values()), default=0)):
@@ -166,10 +166,10 @@ def choose_ngrams(words: Iterable[str], orders: Sequence[int], most: int, least:
     counts: Counter[str] = Counter()
     for word in texts:
         counts.update({ngram for ngram in spell_ngrams(word, orders) if known.issuperset(ngram)})
-    found = [
+    frequent = [
         (ngram, count) for ngram, count in _most_frequent(counts, len(counts)) if count >= least or len(ngram) == 1
     ]
-    return [ngram for ngram, _ in found[:most]]
+    return [ngram for ngram, _ in frequent[:most]]
 
 
 def _most_frequent(counts: Counter[str], most: int) -> list[tuple[str, int]]:

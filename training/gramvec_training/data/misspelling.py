@@ -63,8 +63,8 @@ def misspell_word(word: str, rng: np.random.Generator, *, known: Mapping[str, Se
     if real and rng.random() < 0.5:
         return real[int(rng.integers(len(real)))]
     for error in ERRORS[int(rng.integers(len(ERRORS)))]:
-        given = error(word, rng)
-        word = given if len(given) > 1 else word
+        misspelt = error(word, rng)
+        word = misspelt if len(misspelt) > 1 else word
     return word
 
 
@@ -120,11 +120,11 @@ def find_spelt_alike(words: Sequence[str], near: int) -> Ints:
     sketches = lexical.join(words, np.zeros((len(words), 1), np.float32))[0][:, 1:]
     sketches /= np.maximum(np.linalg.norm(sketches, axis=1, keepdims=True), 1e-9)
     near = min(near, len(words))
-    found = np.empty((len(words), near), np.int64)
+    nearest = np.empty((len(words), near), np.int64)
     for start in range(0, len(words), WORDS_A_BLOCK):
         cosines = sketches[start : start + WORDS_A_BLOCK] @ sketches.T
-        found[start : start + WORDS_A_BLOCK] = np.argpartition(-cosines, near - 1, axis=1)[:, :near]
-    return found
+        nearest[start : start + WORDS_A_BLOCK] = np.argpartition(-cosines, near - 1, axis=1)[:, :near]
+    return nearest
 
 
 def make_copies(

@@ -124,13 +124,13 @@ def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[Learning
         source = made.family if made.family.startswith("joins") else f"made {KIN.get(made.family, made.family)}"
         kind = MADE_KINDS[made.kind]
         if made.right is None:
-            things = _things_of(len(sides[0][0]), made.pairs)
+            things = _number_things(len(sides[0][0]), made.pairs)
             yield compare_one_table(made.name, kind, source, sides[0], things)
         else:
             yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs)
 
 
-def _things_of(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
+def _number_things(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Return the thing of each row of a table of which all pairs of one thing are given, the lower row first."""
     things = list(range(rows))
     for one, other in pairs:
@@ -141,11 +141,11 @@ def _things_of(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
 def _make_changed(name: str, source: str, known: KnownRows, drawn: random.Random) -> Iterator[LearningTable]:
     """Yield tables and lists of changed names, and many of some rows as one."""
     names = drawn.sample(known.left, min(changed_names.CHANGED_ROWS, len(known.left)))
-    some = {
+    tables_by_kind = {
         "changed": [changed_names.change_rows(names, drawn)],
         "small": [*changed_names.make_small_tables(known, drawn)],
     }
-    for kind, tables in some.items():
+    for kind, tables in tables_by_kind.items():
         yield _join_tables(
             [
                 compare_two_tables(name, kind, source, [table.right], [table.left], [(b, a) for a, b in table.truth])

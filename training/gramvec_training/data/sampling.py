@@ -76,9 +76,9 @@ class LabelGroups(SourceGroups):
             chosen.sort()
         groups = np.searchsorted(self.offsets, chosen, side="right") - 1
         starts = self.offsets[groups]
-        others = self.offsets[groups + 1] - starts - 1
-        second = starts + rng.integers(0, np.maximum(others, 1))
-        second += (second >= chosen) & (others > 0)
+        partners = self.offsets[groups + 1] - starts - 1
+        second = starts + rng.integers(0, np.maximum(partners, 1))
+        second += (second >= chosen) & (partners > 0)
         return np.stack([self.members[chosen], self.members[second]], axis=1)
 
 
@@ -196,7 +196,7 @@ class LabelTexts:
         """Return int64[n]: the label number of each text, -1 where it has several."""
         return np.array([labels[0] if len(labels) == 1 else -1 for labels in self.labels], np.int64)
 
-    def of(self, places: Sequence[int]) -> LabelTexts:
+    def take(self, places: Sequence[int]) -> LabelTexts:
         """Return the texts at these places."""
         return LabelTexts([self.texts[i] for i in places], [self.labels[i] for i in places])
 
@@ -224,24 +224,24 @@ def split_labels(rows: Sequence[Labeled], share: float, seed: int) -> LabelSplit
         key = fold_text(text)
         texts.setdefault(key, text)
         labels.setdefault(key, set()).add(numbers.setdefault(label, len(numbers)))
-    found = LabelTexts(list(texts.values()), [tuple(sorted(own)) for own in labels.values()])
-    held = _hold_out_labels(found, len(numbers), share, seed)
-    train = np.setdiff1d(np.arange(len(found)), held)
+    all_texts = LabelTexts(list(texts.values()), [tuple(sorted(own)) for own in labels.values()])
+    held = _hold_out_labels(all_texts, len(numbers), share, seed)
+    train = np.setdiff1d(np.arange(len(all_texts)), held)
     return LabelSplit(
-        tuple(numbers), found.of(train.tolist()), found.of(np.sort(held[1::2]).tolist()),
-        found.of(np.sort(held[::2]).tolist()),
+        tuple(numbers), all_texts.take(train.tolist()), all_texts.take(np.sort(held[1::2]).tolist()),
+        all_texts.take(np.sort(held[::2]).tolist()),
     )  # fmt: skip
 
 
-def _hold_out_labels(found: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
+def _hold_out_labels(texts: LabelTexts, labels: int, share: float, seed: int) -> npt.NDArray[np.int64]:
     """Return int64[held]: places of held-out texts, label after label, so that every other place is half of each
     label.
     """
-    if not share or len(found) < MIN_ROWS:
+    if not share or len(texts) < MIN_ROWS:
         return np.zeros(0, np.int64)
-    share = min(share, 2 * MAX_HELD_OUT / len(found))
+    share = min(share, 2 * MAX_HELD_OUT / len(texts))
     rng = np.random.default_rng([seed, 2**32])
-    own = np.array([labels[0] for labels in found.labels])
+    own = np.array([labels[0] for labels in texts.labels])
     order = np.lexsort([rng.random(len(own)), own])
     by_label = np.split(order, np.cumsum(np.bincount(own, minlength=labels))[:-1])
     held: list[npt.NDArray[np.int64]] = []

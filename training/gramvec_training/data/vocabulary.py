@@ -18,7 +18,7 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK, MAX_ALPHABET, lower
 from gramvec.text.inputs import code_points
-from gramvec.text.memo import edges_of
+from gramvec.text.memo import cut_edges
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.config import Config, Start
 from gramvec_training.data.corpus import Featurize
@@ -31,8 +31,8 @@ CHUNK_TEXTS = 50_000
 def count_words(texts: Iterable[str], spec: FeatureSpec) -> Counter[str]:
     """Count the words of any number of texts, holding only a chunk of texts in memory."""
     counts: Counter[str] = Counter()
-    given = iter(texts)
-    while chunk := list(islice(given, CHUNK_TEXTS)):
+    remaining = iter(texts)
+    while chunk := list(islice(remaining, CHUNK_TEXTS)):
         alphabet = find_frequent_characters(chunk, spec)
         if alphabet is not None:
             counts.update(count_known_words(chunk, spec, alphabet))
@@ -74,8 +74,8 @@ def count_ngrams(
     """Count the n-grams of the spec's orders over the alphabet's characters."""
     keys, counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
     for chars in _read_chunks(texts, spec, alphabet, "counting n-grams", progress):
-        found, valid = ngram_keys(chars, spec.orders, alphabet.bits)
-        new_keys, new_counts = np.unique(found[valid], return_counts=True)
+        ngrams, valid = ngram_keys(chars, spec.orders, alphabet.bits)
+        new_keys, new_counts = np.unique(ngrams[valid], return_counts=True)
         keys, counts = _merge(keys, counts, new_keys, new_counts)
     letters = ["", *map(chr, alphabet.alphabet.tolist())]
     return {
@@ -168,8 +168,8 @@ def _count_entries(
 ) -> list[Entry]:
     """Return the entries of `build_vocabulary`, by row."""
     kept = list(texts)
-    given = None if words is None else list(words)
-    alphabet = find_frequent_characters([*kept, *(given or ())], spec)
+    listed = None if words is None else list(words)
+    alphabet = find_frequent_characters([*kept, *(listed or ())], spec)
     if alphabet is None:
         raise InputError("the texts hold no characters; give texts to build a vocabulary from")
     entries: list[Entry] = []
@@ -179,14 +179,12 @@ def _count_entries(
             counts = _keep_most_frequent_of_each_order(counts, spec, min_count, max_ngrams_each)
         entries += [Entry("ngram", text, n) for text, n in keep_most_frequent(counts, min_count, max_ngrams)]
     if spec.words:
-        found: dict[str, int] = count_known_words(kept, spec, alphabet, progress=progress)
-        if given is not None:
-            whole = set(given)
-            found, min_count = (
-                {word: found.get(word, 0) for word in count_known_words(given, spec, alphabet) if word in whole},
-                0,
-            )
-        entries += [Entry("word", text, n) for text, n in keep_most_frequent(found, min_count, max_words)]
+        word_counts: dict[str, int] = count_known_words(kept, spec, alphabet, progress=progress)
+        if listed is not None:
+            whole = set(listed)
+            known = count_known_words(listed, spec, alphabet)
+            word_counts, min_count = {word: word_counts.get(word, 0) for word in known if word in whole}, 0
+        entries += [Entry("word", text, n) for text, n in keep_most_frequent(word_counts, min_count, max_words)]
     entries.sort(key=lambda entry: (-entry.count, entry.kind, entry.text))
     if spec.unknown_words == "row":
         entries.append(Entry("unknown", "", 0))
@@ -237,13 +235,13 @@ def extend_vocabulary(
     return Vocabulary.build(entries, lowercase=spec.lowercase, symbols=spec.has_symbols)
 
 
-def _add_entries(start: Start, known: Vocabulary, found: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
+def _add_entries(start: Start, known: Vocabulary, counted: Sequence[Entry], spec: FeatureSpec) -> list[Entry]:
     left = {"ngram": start.max_ngrams, "word": start.max_words, "unknown": 0}
     present = {"ngram": frozenset(known.ngram_texts), "word": frozenset(known.word_texts)}
     letters = set(map(chr, known.alphabet.tolist()))
     most_letters = min((1 << 64 // max(spec.orders, default=1)) - 1, MAX_ALPHABET)
     added: list[Entry] = []
-    for entry in found:  # by descending count
+    for entry in counted:  # by descending count
         if entry.count < start.min_count or not left[entry.kind] or entry.text in present[entry.kind]:
             continue
         if len(letters.union(entry.text)) > most_letters:
@@ -285,5 +283,5 @@ def count_repeated(texts: Iterable[str], spec: FeatureSpec) -> RepeatedParts:
         words = composed.split()
         chunks.update(words)
         if reach > 0:
-            edges.update(edges_of(f" {' '.join(words)} ", reach))
+            edges.update(cut_edges(f" {' '.join(words)} ", reach))
     return RepeatedParts(chunks, edges)

@@ -130,7 +130,7 @@ class Steps(NamedTuple):
     rank: Tensor
 
     @classmethod
-    def of(cls, offsets: Tensor, *, backwards: bool = False) -> Steps:
+    def from_offsets(cls, offsets: Tensor, *, backwards: bool = False) -> Steps:
         """Pack texts whose ids begin at `offsets` [n + 1]; `backwards` reads each from its last position."""
         bounds = offsets.cpu().numpy().astype(np.int64)
         lengths = np.minimum(np.diff(bounds), LONGEST)
@@ -150,12 +150,12 @@ class Steps(NamedTuple):
         at, ends, ranks = (torch.from_numpy(array).to(offsets.device) for array in (places, last, rank_of))
         return cls(at, sizes.tolist(), ends, ranks)
 
-    def last_of(self, states: Tensor) -> Tensor:
+    def take_last(self, states: Tensor) -> Tensor:
         """Return the last state float32[n, h] of each text from states float32[m, h]; zeros for an empty text."""
         if not len(states):
             return states.new_zeros(len(self.last), states.shape[1])
-        found = states[self.last.clamp(min=0)]
-        return found * (self.last >= 0).unsqueeze(1)
+        last_states = states[self.last.clamp(min=0)]
+        return last_states * (self.last >= 0).unsqueeze(1)
 
 
 def project_rows(rows: Tensor, ids: Tensor, matrix: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ def build_encoder(settings: EncoderSettings, table: Tensor, dimension: int, gene
 
     The generator draws all other first values. Where `settings.keeps_width` the vectors are as wide as the rows.
     """
-    encoder: Encoder = ENCODERS.class_of(settings).build(table, settings, dimension, generator)
+    encoder: Encoder = ENCODERS.find_class(settings).build(table, settings, dimension, generator)
     return encoder
 
 

@@ -57,9 +57,9 @@ class CharCnnSettings(EncoderSettings):
 
     def check(self, model: ModelSettings, learning: Schedule | None, export: Export) -> None:
         """Raise ValueError where vectors that are the filters' maxima have another width."""
-        found = sum(count for _, count in self.counts)
-        if not self.layer and model.dimension != found:
-            raise ValueError(f"without encoder.layer a vector is the {found} filters: set model.dimension to that")
+        width = sum(count for _, count in self.counts)
+        if not self.layer and model.dimension != width:
+            raise ValueError(f"without encoder.layer a vector is the {width} filters: set model.dimension to that")
 
 
 @ENCODERS.register(CharCnnSettings)
@@ -86,9 +86,9 @@ class CharCnn(Encoder):
             nn.Parameter(_uniform(table.shape[1], wide * count, wide * (table.shape[1] + count), generator))
             for wide, count in settings.counts
         )  # [width, w * filters], the filters of the first character of a place, then of the second
-        found = sum(count for _, count in settings.counts)
-        self.filter_bias = nn.Parameter(torch.zeros(found))  # [filters]
-        self.layer = nn.Parameter(glorot(found, dimension, generator)) if settings.layer else None  # [filters, d]
+        width = sum(count for _, count in settings.counts)
+        self.filter_bias = nn.Parameter(torch.zeros(width))  # [filters]
+        self.layer = nn.Parameter(glorot(width, dimension, generator)) if settings.layer else None  # [filters, d]
         self.bias = nn.Parameter(torch.zeros(dimension)) if settings.layer else None  # [d]
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
@@ -98,14 +98,14 @@ class CharCnn(Encoder):
             _maxima(rows @ filters, ids, offsets, wide)
             for (wide, _), filters in zip(self.settings.counts, self.filters, strict=True)
         ]
-        found = ACTIVATIONS[self.settings.filter_activation](
+        filtered = ACTIVATIONS[self.settings.filter_activation](
             torch.cat(maxima, dim=1) + self.filter_bias
         )  # [n, filters]
         if self.draws:
-            found = functional.dropout(found, self.settings.dropout, training=self.training)
+            filtered = functional.dropout(filtered, self.settings.dropout, training=self.training)
         if self.layer is None or self.bias is None:
-            return found
-        return ACTIVATIONS[self.settings.activation](torch.addmm(self.bias, found, self.layer))  # [n, d]
+            return filtered
+        return ACTIVATIONS[self.settings.activation](torch.addmm(self.bias, filtered, self.layer))  # [n, d]
 
     def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
         """Return the graph of convolutions as sums of products of rows and filters."""
@@ -141,7 +141,7 @@ def _places(offsets: Tensor, wide: int) -> tuple[Steps, Tensor]:
     first = bounds[text] + np.arange(len(text)) - places[text]
     characters = first[:, None] + np.arange(wide)
     characters[characters >= (bounds[:-1] + lengths)[text][:, None]] = -1
-    steps = Steps.of(torch.from_numpy(places).to(offsets.device))
+    steps = Steps.from_offsets(torch.from_numpy(places).to(offsets.device))
     return steps, torch.from_numpy(characters).to(offsets.device)[steps.places]
 
 
@@ -246,8 +246,8 @@ def _write_maxima(w: Writer, table: Floats, filters: Floats, wide: int) -> str:
         w.node("Add", ["longest", f"from_{wide}_{j}"], f"to_{wide}_{j}")
         w.node("Slice", ["characters", f"from_{wide}_{j}", f"to_{wide}_{j}", "across"], f"characters_{wide}_{j}")
         w.weight(f"products_{wide}_{j}", part)
-        found = w.node("Gather", [f"products_{wide}_{j}", f"characters_{wide}_{j}"], f"parts_{wide}_{j}")
-        last = w.node("Add", [last, found], f"sums_{wide}_{j}") if last else found
+        part_sums = w.node("Gather", [f"products_{wide}_{j}", f"characters_{wide}_{j}"], f"parts_{wide}_{j}")
+        last = w.node("Add", [last, part_sums], f"sums_{wide}_{j}") if last else part_sums
     # Places where the filter ends within the text, or the first one.
     w.constant(f"less_{wide}", [1 - wide])
     w.constant(f"one_{wide}", [1])

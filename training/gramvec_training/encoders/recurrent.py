@@ -230,10 +230,10 @@ class Rnn(Encoder):
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
         """Return the vectors float32[n, dimension] of a batch."""
-        steps = Steps.of(offsets)
+        steps = Steps.from_offsets(offsets)
         rows = self.table if table is None else table  # [rows, width]
         values, at = project_rows(rows, ids[steps.places], self.inputs, self.bias)
-        last = steps.last_of(rnn(values, at, self.recurrent, steps.sizes, activation=self.activation))  # [n, d]
+        last = steps.take_last(rnn(values, at, self.recurrent, steps.sizes, activation=self.activation))  # [n, d]
         return last / offsets.diff().clamp(min=1, max=LONGEST).unsqueeze(1) if self.averages else last
 
     def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
@@ -273,12 +273,12 @@ class Lstm(Encoder):
 
     def forward(self, ids: Tensor, offsets: Tensor, table: Tensor | None = None) -> Tensor:
         """Return the vectors float32[n, dimension] of a batch."""
-        steps = Steps.of(offsets)
+        steps = Steps.from_offsets(offsets)
         rows = self.table if table is None else table  # [rows, width]
         values, at = project_rows(rows, ids[steps.places], self.inputs, self.bias)
         gated = self.settings.output_gate
         states = lstm(values, at, self.recurrent, self.peepholes, steps.sizes, output_gate=gated)  # [m, d]
-        return steps.last_of(states)  # [n, d]
+        return steps.take_last(states)  # [n, d]
 
     def graph(self, table: Floats, arrays: Arrays) -> EncoderGraph:
         """Return the graph of a network that reads the rows in their order."""
@@ -347,9 +347,9 @@ def _lstm_weights(w: Writer, arrays: Arrays, *, output_gate: bool) -> tuple[str,
     d = arrays["recurrent"].shape[0]
 
     def in_order(blocks: Floats, absent: float) -> Floats:
-        found = np.split(blocks, blocks.shape[-1] // d, axis=-1)
-        gate = found[3] if output_gate else np.full_like(found[0], absent)
-        return np.concatenate([found[0], gate, found[1], found[2]], axis=-1)
+        gates = np.split(blocks, blocks.shape[-1] // d, axis=-1)
+        gate = gates[3] if output_gate else np.full_like(gates[0], absent)
+        return np.concatenate([gates[0], gate, gates[1], gates[2]], axis=-1)
 
     peepholes = arrays["peepholes"]
     into_output = peepholes[2] if output_gate else np.zeros(d, np.float32)

@@ -68,9 +68,9 @@ def remove_components_of_sets(model: ScoredModel, components: int, sides: Compon
     """
 
     def remove(vectors: Floats, of: Floats) -> npt.NDArray[np.float64]:
-        found = remove_components(vectors, find_common_components(of, components)).astype(np.float64)
-        found[~vectors.any(axis=1)] = 0
-        unit: npt.NDArray[np.float64] = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+        rest = remove_components(vectors, find_common_components(of, components)).astype(np.float64)
+        rest[~vectors.any(axis=1)] = 0
+        unit: npt.NDArray[np.float64] = rest / np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-12)
         return unit
 
     def similarity(left: Sequence[str], right: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -186,12 +186,12 @@ def find_most_alike(blocks: Iterator[Doubles], k: int) -> Ints:
     Raises:
         InputError: A score is not a number.
     """
-    found = []
+    places = []
     for block in blocks:
         if np.isnan(block).any():
             raise InputError("a score is not a number, so nothing can be ranked by it; look for NaN in the vectors")
-        found.append(_highest(block, min(k, block.shape[1])))
-    return np.concatenate(found) if found else np.zeros((0, k), np.int64)
+        places.append(_highest(block, min(k, block.shape[1])))
+    return np.concatenate(places) if places else np.zeros((0, k), np.int64)
 
 
 def _highest(scores: Doubles, k: int) -> Ints:

@@ -158,9 +158,9 @@ class _Searched:
         k = min(k, len(texts))
         with TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index.build(Path(folder) / "texts.index", texts, model=self._embedder)
-            found = [[int(hit.id) - 1 for hit in hits] for hits in index.search(queries, k, truncate=True)]
+            hit_places = [[int(hit.id) - 1 for hit in hits] for hits in index.search(queries, k, truncate=True)]
         # Where letters and meaning propose fewer than k, the first of the others follow.
-        return np.array([[*dict.fromkeys([*row, *range(len(texts))])][:k] for row in found])
+        return np.array([[*dict.fromkeys([*row, *range(len(texts))])][:k] for row in hit_places])
 
 
 class _TokenSetRatio:

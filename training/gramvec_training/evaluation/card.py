@@ -13,7 +13,7 @@ from gramvec.bundle.manifest import GRAPH, Manifest
 from gramvec.bundle.resolve import MANIFEST
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
-from gramvec.explain.neighbors import nearest_words_of
+from gramvec.explain.neighbors import find_nearest_words
 from gramvec_training.evaluation.backend import Typos, evaluate_models, serve_model
 from gramvec_training.evaluation.report import format_markdown_table, format_score, format_share
 from gramvec_training.evaluation.similarity import PHRASES, WORDS, SimilaritySet
@@ -70,9 +70,9 @@ def _scores(scores: Mapping[str, Any] | None, *, of_bundle: bool) -> list[str]:
     for task, result in scores["tasks"].items():
         values = [result[how][measure] for how in ("mean", "pooled") for measure in ("pearson", "spearman")]
         tasks.append([task, str(len(result["sets"])), *(format_score(value) for value in values)])
-        for name, found in result["sets"].items():
-            values = [found["pearson"], found["spearman"]]
-            sets.append([f"{task}/{name}", f"{found['pairs']:,}", *(format_score(value) for value in values)])
+        for name, scores_of_set in result["sets"].items():
+            values = [scores_of_set["pearson"], scores_of_set["spearman"]]
+            sets.append([f"{task}/{name}", f"{scores_of_set['pairs']:,}", *(format_score(value) for value in values)])
     origin = "of this bundle as it is served" if of_bundle else "of the trainer, with the table in float32"
     note = (
         f"Cosine against human scores, times 100, on development sets, {origin}. Settings were chosen on these "
@@ -98,8 +98,8 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
     rows = [["task", "model", "clean", *(f"{percentage} % misspelt" for percentage in percentages)]]
     for task in next(iter(evaluation["typos"].values())):
         for label, scores in models:
-            found = [scores["tasks"], *(scores["typos"][percentage] for percentage in percentages)]
-            rows.append([task, label, *(format_score(result[task]["mean"]["pearson"]) for result in found)])
+            tasks_by_noise = [scores["tasks"], *(scores["typos"][percentage] for percentage in percentages)]
+            rows.append([task, label, *(format_score(result[task]["mean"]["pearson"]) for result in tasks_by_noise)])
     files = evaluation.get("misspellings") or []
     real = f", real misspellings ({', '.join(files)})" if files else ""
     note = (
@@ -111,8 +111,8 @@ def _typos(evaluation: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _neighbors(neighbors: Mapping[str, Any]) -> list[str]:
-    def rows(title: str, found: Mapping[str, list[str]]) -> str:
-        lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in found.items()]
+    def rows(title: str, texts_by_query: Mapping[str, list[str]]) -> str:
+        lines = [[query, ", ".join(texts) or "none: nothing of it is known"] for query, texts in texts_by_query.items()]
         return format_markdown_table([[title, "nearest by cosine, the nearest first"], *lines], left=True)
 
     note = (
@@ -291,8 +291,8 @@ def assess(
     if beside is not None:
         kept = {key: reports["1"][key] for key in ("name", "digest", "tasks", "typos") if key in reports["1"]}
         assessed["beside"] = kept
-    found = nearest_words_of(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBORS)
-    named = [[text for text, _ in neighbors] for neighbors in found]
+    nearest = find_nearest_words(embedder, [*WORDS, *PHRASES], candidates.words, k=NEIGHBORS)
+    named = [[text for text, _ in neighbors] for neighbors in nearest]
     return {
         **assessed,
         "seed": typos.seed,

@@ -139,8 +139,8 @@ def fit_logistic_regression(
         return float(entropy + (weights**2).sum() / (2 * count)), np.concatenate([slope.ravel(), errors.sum(axis=0)])
 
     start = np.zeros((width + 1) * classes)
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return found[:-classes].reshape(width, classes), found[-classes:]
+    solution = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    return solution[:-classes].reshape(width, classes), solution[-classes:]
 
 
 def _accuracy(predicted: npt.NDArray[np.integer[Any]], true: Ints) -> float:
@@ -192,13 +192,13 @@ def _choose_texts(texts: Sequence[str], labels: Ints, chosen: npt.NDArray[np.boo
 
 
 def _find_only_file(folder: Path, ending: str) -> Path:
-    found = sorted([*folder.glob(f"*{ending}"), *folder.glob(f"*{ending}.gz")])
-    if len(found) != 1:
+    files = sorted([*folder.glob(f"*{ending}"), *folder.glob(f"*{ending}.gz")])
+    if len(files) != 1:
         raise InputError(
-            f"{folder}: {len(found) or 'no'} file{'s' * (len(found) != 1)} whose name ends in {ending}; a set is a "
+            f"{folder}: {len(files) or 'no'} file{'s' * (len(files) != 1)} whose name ends in {ending}; a set is a "
             "folder with one of train.tsv and one of test.tsv, or a file"
         )
-    return found[0]
+    return files[0]
 
 
 # What a classifier over 10,000 texts of 77 labels and 300 columns takes is a tenth of this: 3 s on one core.
@@ -270,11 +270,13 @@ def measure_label_cosines(texts: LabelTexts, labels: int, unit: Encode) -> tuple
     sums = np.zeros((labels, vectors.shape[1]))
     np.add.at(sums, own, vectors[rows])
     squares = np.einsum("ij,ij->i", sums, sums)
-    others = known.sum() - counts
+    other_counts = known.sum() - counts
     counts[counts < 2] = np.nan
-    others[others < 1] = np.nan
+    other_counts[other_counts < 1] = np.nan
     # The sum of all cosines within a label is the square of the sum of its vectors; a text with itself has 1.
-    return (squares - counts) / (counts * (counts - 1)), (sums @ vectors.sum(axis=0) - squares) / (counts * others)
+    return (squares - counts) / (counts * (counts - 1)), (sums @ vectors.sum(axis=0) - squares) / (
+        counts * other_counts
+    )
 
 
 def show_label_report(result: dict[str, Any]) -> str:
@@ -323,5 +325,5 @@ def _measure_hits(asked: LabelTexts, vectors: Floats, predicted: Sequence[tuple[
 
 
 def _find_hits(asked: LabelTexts, vectors: Floats, predicted: Sequence[tuple[int, ...]]) -> npt.NDArray[np.bool_]:
-    right = np.array([not {*own}.isdisjoint(found) for own, found in zip(asked.labels, predicted, strict=True)], bool)
+    right = np.array([not {*own}.isdisjoint(guess) for own, guess in zip(asked.labels, predicted, strict=True)], bool)
     return right & vectors.any(axis=1)

@@ -99,10 +99,10 @@ def find_matching_sets(folder: Path, columns: Mapping[str, Sequence[str]] | None
     wanted = {**COLUMNS, **(columns or {})}
     if any((folder / names.left_table).is_file() for names in _LAYOUTS):
         return [read_matching_set(folder, wanted.get(folder.resolve().name))]
-    found = sorted({path.parent for names in _LAYOUTS for path in folder.glob(f"*/{names.left_table}")})
-    if not found:
+    folders = sorted({path.parent for names in _LAYOUTS for path in folder.glob(f"*/{names.left_table}")})
+    if not folders:
         raise InputError(f"{folder}: no matching set; a set is a folder with left.csv and right.csv")
-    return [read_matching_set(path, wanted.get(path.name)) for path in found]
+    return [read_matching_set(path, wanted.get(path.name)) for path in folders]
 
 
 def read_matching_set(folder: Path, columns: Sequence[str] | None = None) -> MatchingSet:
@@ -161,15 +161,15 @@ def _index_ids(path: Path, table: NumberedRecords) -> dict[str, int]:
 def _read_pairs(path: Path, names: _Names, left: Mapping[str, int], right: Mapping[str, int]) -> PairPlaces:
     head, table = _read_table(path)
     _check_columns(path, head, (names.left, names.right, names.match))
-    found = []
+    pairs = []
     for line, row in table:
         for table_name, column, ids in ((names.left_table, names.left, left), (names.right_table, names.right, right)):
             if row[column] not in ids:
                 raise InputError(f"{path} line {line}: no row of {table_name} has the id {row[column]!r}")
         if row[names.match] not in ("0", "1"):
             raise InputError(f"{path} line {line}: {names.match} is {row[names.match]!r}; it is 0 or 1")
-        found.append((left[row[names.left]], right[row[names.right]], int(row[names.match])))
-    columns = np.array(found, np.int64).reshape(-1, 3)
+        pairs.append((left[row[names.left]], right[row[names.right]], int(row[names.match])))
+    columns = np.array(pairs, np.int64).reshape(-1, 3)
     return PairPlaces(columns[:, 0], columns[:, 1], columns[:, 2].astype(np.bool_))
 
 
@@ -262,7 +262,7 @@ def _measure_recalls(
         matches.setdefault(int(left), set()).add(int(right))
     same = max(Counter(matching_set.right).values())  # this many may have to be passed over
     places = comparison.nearest([typed[i] for i in matches], matching_set.right, max(depths, default=0) + same).tolist()
-    found = [
+    ranked_places = [
         [i for i in row if i in true or matching_set.right[i] != matching_set.left[left]]
         for (left, true), row in zip(matches.items(), places, strict=True)
     ]
@@ -271,7 +271,7 @@ def _measure_recalls(
         return len(true.intersection(ranked)) / len(true)
 
     return {
-        k: float(np.mean([share(true, row[:k]) for true, row in zip(matches.values(), found, strict=True)]))
+        k: float(np.mean([share(true, row[:k]) for true, row in zip(matches.values(), ranked_places, strict=True)]))
         for k in depths
     }
 
@@ -299,9 +299,9 @@ def _thresholds(scores: Doubles, match: npt.NDArray[np.bool_], parts: Ints) -> D
     """Return the threshold of each pair, float64[n]: that which is best for the pairs of all other parts."""
     least = np.full(len(match), np.inf)
     for part in np.unique(parts).tolist():
-        others = parts != part
-        if match[others].any():
-            least[parts == part] = find_best_threshold(scores[others], match[others])[0]
+        elsewhere = parts != part
+        if match[elsewhere].any():
+            least[parts == part] = find_best_threshold(scores[elsewhere], match[elsewhere])[0]
     return least
 
 
@@ -325,7 +325,7 @@ def judge_pairs(
         return judge("Pearson x 100 of cosines and labels", sums, groups, pearson_of)
     match = labels == 1
     predicted = [scores >= _thresholds(scores, match, parts) for scores in each]
-    sums = [np.stack([found & match, found, match], axis=1).astype(np.float64) for found in predicted]
+    sums = [np.stack([above & match, above, match], axis=1).astype(np.float64) for above in predicted]
     return judge("F1 of pairs", sums, groups, f1_of)
 
 
@@ -337,7 +337,9 @@ def show_pair_report(report: dict[str, Any]) -> str:
         f"{report['pairs']:,} labeled pairs".ljust(26)
         + "".join(f"{heads.get(column, column):>11}" for column in columns)
     ]
-    for name, found in report["scores"].items():
-        cells = [f"{found[column]:11.3f}" if column == "threshold" else f"{found[column]:11.1f}" for column in columns]
+    for name, scores in report["scores"].items():
+        cells = [
+            f"{scores[column]:11.3f}" if column == "threshold" else f"{scores[column]:11.1f}" for column in columns
+        ]
         lines.append(name.ljust(26) + "".join(cells))
     return "\n".join(lines)

@@ -38,10 +38,10 @@ def find_retrieval_sets(folder: Path) -> list[RetrievalSet]:
     """
     if (folder / "corpus.tsv").is_file():
         return [read_retrieval_set(folder)]
-    found = sorted(path.parent for path in folder.glob("*/corpus.tsv"))
-    if not found:
+    folders = sorted(path.parent for path in folder.glob("*/corpus.tsv"))
+    if not folders:
         raise InputError(f"{folder}: no retrieval set; a set has corpus.tsv, queries.tsv and qrels.tsv")
-    return [read_retrieval_set(path) for path in found]
+    return [read_retrieval_set(path) for path in folders]
 
 
 def read_retrieval_set(folder: Path) -> RetrievalSet:
@@ -108,9 +108,9 @@ def find_translation_sets(path: Path) -> list[TranslationSet]:
 
 def score_translations(translation_set: TranslationSet, model: ModelForTexts) -> float:
     """Return the share of texts, 0 to 1, whose translation is the nearest of the set's; equal ones are one."""
-    others = list(dict.fromkeys(translation_set.translations))
-    nearest = model(others).nearest(translation_set.texts, others, 1)[:, 0]
-    places = {text: place for place, text in enumerate(others)}
+    translations = list(dict.fromkeys(translation_set.translations))
+    nearest = model(translations).nearest(translation_set.texts, translations, 1)[:, 0]
+    places = {text: place for place, text in enumerate(translations)}
     return float(np.mean(nearest == [places[text] for text in translation_set.translations]))
 
 
@@ -200,20 +200,20 @@ def read_spelling_set(
     """
     places = {word: place for place, word in enumerate(words)}
     known = {(word, wrong.lower()) for word, listed in (seen or {}).items() for wrong in listed}
-    found: dict[tuple[str, int], bool] = {}
+    seen_before: dict[tuple[str, int], bool] = {}
     for _, (column, wrong, *_) in read_rows(path, columns=2):
         word, wrong = column.strip().lower(), wrong.strip()
         if word in places and wrong and wrong.lower() != word:
-            found[wrong, places[word]] = (word, wrong.lower()) in known
-    if not found:
+            seen_before[wrong, places[word]] = (word, wrong.lower()) in known
+    if not seen_before:
         raise InputError(f"{path}: no misspelling of one of the {len(words):,} words; write word<TAB>misspelling")
-    chosen = list(found)
-    if max_words is not None and max_words < len(found):
-        drawn = np.sort(np.random.default_rng(seed).permutation(len(found))[:max_words])
+    chosen = list(seen_before)
+    if max_words is not None and max_words < len(seen_before):
+        drawn = np.sort(np.random.default_rng(seed).permutation(len(seen_before))[:max_words])
         chosen = [chosen[i] for i in drawn.tolist()]
     name = path.name.removesuffix(".gz").removesuffix(".tsv")
     misspelt, meant = [text for text, _ in chosen], [place for _, place in chosen]
-    return SpellingSet(name, words, misspelt, meant, [found[pair] for pair in chosen])
+    return SpellingSet(name, words, misspelt, meant, [seen_before[pair] for pair in chosen])
 
 
 def score_spelling(

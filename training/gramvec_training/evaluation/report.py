@@ -21,8 +21,8 @@ def format_score(value: float | None) -> str:
 
 
 def _format_spelling(scores: TaskScores) -> str:
-    found, unseen = scores["found_at"]["3"], scores["found_unseen_at"].get("3")
-    return format_score(found) if unseen is None else f"{format_score(found)} ({format_score(unseen)})"
+    share, unseen = scores["found_at"]["3"], scores["found_unseen_at"].get("3")
+    return format_score(share) if unseen is None else f"{format_score(share)} ({format_score(unseen)})"
 
 
 # (family, title, cell)
@@ -58,15 +58,15 @@ _TABLES: tuple[tuple[str, str, CellText], ...] = (
 
 def list_family_tables(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, list[list[str]]]]:
     """Return (title, rows) of each table that the reports' `families` fill; the first row is the header."""
-    found = {label: report["families"] for label, report in reports.items() if "families" in report}
-    first: Mapping[str, Any] = next(iter(found.values()), {})
-    return [(title, _rows(found, family, cell)) for family, title, cell in _TABLES if family in first]
+    families = {label: report["families"] for label, report in reports.items() if "families" in report}
+    first: Mapping[str, Any] = next(iter(families.values()), {})
+    return [(title, _rows(families, family, cell)) for family, title, cell in _TABLES if family in first]
 
 
-def _rows(found: Mapping[str, Mapping[str, Any]], family: str, cell: CellText) -> list[list[str]]:
-    rows = [["", *found]]
-    for name, first in next(iter(found.values()))[family].items():
-        models = [report[family][name] for report in found.values()]
+def _rows(reports: Mapping[str, Mapping[str, Any]], family: str, cell: CellText) -> list[list[str]]:
+    rows = [["", *reports]]
+    for name, first in next(iter(reports.values()))[family].items():
+        models = [report[family][name] for report in reports.values()]
         rows.append([name, *map(cell, models)])
         for percentage in first.get("typos", ()):
             rows.append([f"{name}, {percentage} % misspelt", *(cell(scores["typos"][percentage]) for scores in models)])
@@ -228,11 +228,11 @@ def list_scores_over_steps(
     """Return task, and task/set -> (step, score x 100) from the log of a record's development scores."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for step, tasks in record.get("dev") or []:
-        for task, found in tasks.items():
+        for task, result in tasks.items():
             sets = (
-                {f"{task}/{name}": scores for name, scores in found["sets"].items()} if len(found["sets"]) > 1 else {}
+                {f"{task}/{name}": scores for name, scores in result["sets"].items()} if len(result["sets"]) > 1 else {}
             )
-            for name, scores in {task: found["mean"], **sets}.items():
+            for name, scores in {task: result["mean"], **sets}.items():
                 if scores[measure] is not None:
                     curves.setdefault(name, []).append((step, scores[measure]))
     return curves
@@ -331,12 +331,12 @@ def plot_runs(records: Mapping[str, Mapping[str, Any]], path: Path, measure: Mea
         InputError: At them: some have none.
     """
     labels = dict(zip(records, _short(records), strict=True))
-    found = {label: list_scores_over_steps(record, measure) for label, record in records.items()}
-    if without := [label for label, scores in found.items() if not scores]:
+    curves_of_runs = {label: list_scores_over_steps(record, measure) for label, record in records.items()}
+    if without := [label for label, scores in curves_of_runs.items() if not scores]:
         raise InputError(f"{', '.join(without)}: no scores over steps to draw; train with [dev] sets and every")
     curves = {
         f"{labels[label]}, {task}": [(float(step), score) for step, score in curve]
-        for label, scores in found.items()
+        for label, scores in curves_of_runs.items()
         for task, curve in scores.items()
         if "/" not in task
     }
@@ -385,9 +385,9 @@ def _legend(axes: Any) -> None:
 
 def _short(labels: Iterable[str]) -> list[str]:
     """Return the last part of each path, where these are distinct."""
-    given = list(labels)
-    names = [Path(label).name for label in given]
-    return names if len(set(names)) == len(names) and all(names) else given
+    listed = list(labels)
+    names = [Path(label).name for label in listed]
+    return names if len(set(names)) == len(names) and all(names) else listed
 
 
 def _figure(panels: int, *, width: float = 8.0) -> Any:

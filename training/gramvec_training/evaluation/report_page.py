@@ -33,9 +33,10 @@ def make_evaluation_report(
         facts: what was done and with what.
     """
     names = ", ".join(reports)
-    others = _count_tasks(reports)
+    other_sets = _count_tasks(reports)
     counts = [
-        f"{count:,} {what} set{'s' * (count != 1)}" for count, what in ((len(sets), "similarity"), (others, "other"))
+        f"{count:,} {what} set{'s' * (count != 1)}"
+        for count, what in ((len(sets), "similarity"), (other_sets, "other"))
     ]
     tables = list_score_tables(reports)
     drawn = [(title, rows) for title, rows in tables if _is_drawn(title, rows)]
@@ -67,16 +68,16 @@ def _split(rows: ReportRows) -> tuple[list[str], ReportRows]:
 def _read_values(rows: ReportRows) -> list[ComparedValue]:
     """Return the first figure of each cell; a cell without one has no value."""
     return [
-        ComparedValue(row[0], label, float(found[0]))
+        ComparedValue(row[0], label, float(figure[0]))
         for row in rows[1:]
         for label, cell in zip(rows[0][1:], row[1:], strict=True)
-        if (found := _FIRST.match(cell))
+        if (figure := _FIRST.match(cell))
     ]
 
 
 def _find_farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]) -> PairList:
     """Return the pairs whose place among those of their set differs most from the place that people give them."""
-    found: list[tuple[float, Pair]] = []
+    ranked: list[tuple[float, Pair]] = []
     for similarity_set in sets:
         scores = np.nan_to_num(np.asarray(model.similarity(similarity_set.left, similarity_set.right), np.float64))
         by_people, by_model = _rank_scores(similarity_set.scores), _rank_scores(scores)
@@ -84,13 +85,13 @@ def _find_farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]
         for at in np.argsort(-gaps, kind="stable")[:MAX_PAIRS].tolist():
             note = f"place in the set, 1 is the most alike: {by_people[at]:.2f} by people, {by_model[at]:.2f} here"
             texts = ValuePair.mark("text", similarity_set.left[at], similarity_set.right[at])
-            found.append((float(gaps[at]), Pair(float(scores[at]), f"{similarity_set.task}/{similarity_set.name}",
+            ranked.append((float(gaps[at]), Pair(float(scores[at]), f"{similarity_set.task}/{similarity_set.name}",
                                                 f"people: {similarity_set.scores[at]:g}", [texts], note)))  # fmt: skip
-    found.sort(key=lambda pair: -pair[0])
+    ranked.sort(key=lambda pair: -pair[0])
     return PairList(
         f"{label}: farthest from what people say",
         "Pairs whose place among the pairs of their set is least as people have it, with the model's score.",
-        [pair for _, pair in found[:MAX_PAIRS]],
+        [pair for _, pair in ranked[:MAX_PAIRS]],
     )
 
 

@@ -143,10 +143,10 @@ def round_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
     return {
         task: {
-            "mean": round_result(found["mean"]),
-            "sets": {name: round_result(result) for name, result in found["sets"].items()},
+            "mean": round_result(result_of_task["mean"]),
+            "sets": {name: round_result(result) for name, result in result_of_task["sets"].items()},
         }
-        for task, found in scores["tasks"].items()
+        for task, result_of_task in scores["tasks"].items()
     }
 
 
@@ -233,17 +233,17 @@ def _count_features(texts: Sequence[str], featurizer: Featurizer) -> _Counts:
     counts = _Counts(np.zeros(len(texts), np.bool_))
     if spec.orders:
         keys, valid = plain.ngram_keys(chars, spec.orders, vocabulary.bits)
-        found = valid & (plain.ngram_rows(keys, vocabulary) >= 0)
-        counts.known[chars.text[found.any(axis=1)]] = True
+        known_ngrams = valid & (plain.ngram_rows(keys, vocabulary) >= 0)
+        counts.known[chars.text[known_ngrams.any(axis=1)]] = True
         # Position k of a text ends an n-gram of every order up to k + 1, also where a character of it is unknown.
         position = np.arange(len(chars.text)) - chars.first
         ngrams = sum(int(np.count_nonzero(position >= order - 1)) for order in spec.orders)
-        counts = counts._replace(ngrams=ngrams, known_ngrams=int(np.count_nonzero(found)))
+        counts = counts._replace(ngrams=ngrams, known_ngrams=int(np.count_nonzero(known_ngrams)))
     if spec.words:
         spans = plain.word_spans(chars)
-        found = plain.word_rows(chars, spans, vocabulary) >= 0
-        counts.known[spans.text[found]] = True
-        counts = counts._replace(words=len(found), known_words=int(np.count_nonzero(found)))
+        known_words = plain.word_rows(chars, spans, vocabulary) >= 0
+        counts.known[spans.text[known_words]] = True
+        counts = counts._replace(words=len(known_words), known_words=int(np.count_nonzero(known_words)))
     return counts
 
 

@@ -90,12 +90,12 @@ def score_families(
     for task in _list_tasks(families):
         progress.advance(1, f"{task.family}/{task.name}")
         score = task.open(model)
-        found = score(task.texts)
+        scores = score(task.texts)
         if task.texts and typos.percentages:
-            found["typos"] = {
+            scores["typos"] = {
                 str(percentage): score(_misspell_texts(task, percentage, typos)) for percentage in typos.percentages
             }
-        report.setdefault(task.family, {})[task.name] = found
+        report.setdefault(task.family, {})[task.name] = scores
     return report
 
 
@@ -144,15 +144,15 @@ def _misspell_texts(task: _Task, percentage: int, typos: Typos) -> list[str]:
 
 
 def _report_matching(matching_set: MatchingSet, model: ModelForTexts, left: Sequence[str]) -> TaskReport:
-    found = score_matching(matching_set, model, left=left)
+    scores = score_matching(matching_set, model, left=left)
     return {
         "pairs": len(matching_set.test),
-        "f1": 100 * found.f1,
-        "precision": 100 * found.precision,
-        "recall": 100 * found.recall,
-        "threshold": found.threshold,
-        "fitted_f1": 100 * found.fitted_f1,
-        "recall_at": _to_percent(found.recalls),
+        "f1": 100 * scores.f1,
+        "precision": 100 * scores.precision,
+        "recall": 100 * scores.recall,
+        "threshold": scores.threshold,
+        "fitted_f1": 100 * scores.fitted_f1,
+        "recall_at": _to_percent(scores.recalls),
     }
 
 
@@ -169,32 +169,32 @@ def _report_classification(
     learned = learn_classes(classification_set, model)
 
     def score(texts: Sequence[str]) -> TaskReport:
-        found = learned(texts)
+        accuracies = learned(texts)
         return {
             "texts": len(classification_set.test),
             "classes": len(classification_set.classes),
-            "nearest": 100 * found.nearest,
-            "centroid": None if found.centroid is None else 100 * found.centroid,
-            "logistic": None if found.logistic is None else 100 * found.logistic,
+            "nearest": 100 * accuracies.nearest,
+            "centroid": None if accuracies.centroid is None else 100 * accuracies.centroid,
+            "logistic": None if accuracies.logistic is None else 100 * accuracies.logistic,
         }
 
     return score
 
 
 def _report_spelling(spelling_set: SpellingSet, model: ModelForTexts, _: Sequence[str]) -> TaskReport:
-    found = score_spelling(spelling_set, model)
+    scores = score_spelling(spelling_set, model)
     return {
         "misspelt": len(spelling_set.misspelt),
         "unseen": len(spelling_set.seen) - sum(spelling_set.seen),
         "words": len(spelling_set.words),
-        "found_at": _to_percent(found.found),
-        "found_unseen_at": _to_percent(found.found_unseen),
+        "found_at": _to_percent(scores.found),
+        "found_unseen_at": _to_percent(scores.found_unseen),
     }
 
 
 def _report_translations(translation_set: TranslationSet, model: ModelForTexts, texts: Sequence[str]) -> TaskReport:
-    found = score_translations(replace(translation_set, texts=list(texts)), model)
-    return {"texts": len(texts), "found_first": 100 * found}
+    share = score_translations(replace(translation_set, texts=list(texts)), model)
+    return {"texts": len(texts), "found_first": 100 * share}
 
 
 def _to_percent(shares: Mapping[int, float]) -> dict[str, float]:
@@ -232,15 +232,15 @@ def list_reciprocal_ranks(pairs: HeldOut, others: Sequence[str], unit: Encode) -
     """
     left, right = unit(pairs.left), unit(pairs.right)
     beside = unit(list(others[:_MAX_OTHERS])) if others else np.zeros((0, right.shape[1]), np.float32)
-    found = np.empty(len(pairs))
+    reciprocal_ranks = np.empty(len(pairs))
     for at in range(0, len(pairs), _CHUNK):
-        some = slice(at, at + _CHUNK)
-        scores = left[some] @ right.T
+        chunk = slice(at, at + _CHUNK)
+        scores = left[chunk] @ right.T
         own = scores[np.arange(len(scores)), np.arange(at, at + len(scores))]
-        scores[pairs.meanings[some, None] == pairs.meanings] = -np.inf
-        ahead = (scores >= own[:, None]).sum(axis=1) + (left[some] @ beside.T >= own[:, None]).sum(axis=1)
-        found[some] = 1 / (1 + ahead)
-    return found
+        scores[pairs.meanings[chunk, None] == pairs.meanings] = -np.inf
+        ahead = (scores >= own[:, None]).sum(axis=1) + (left[chunk] @ beside.T >= own[:, None]).sum(axis=1)
+        reciprocal_ranks[chunk] = 1 / (1 + ahead)
+    return reciprocal_ranks
 
 
 def show_retrieval(result: dict[str, Any]) -> str:

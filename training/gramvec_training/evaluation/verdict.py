@@ -39,12 +39,12 @@ def judge(measure: str, values: Sequence[Doubles], groups: Ints, score: ScoreOfS
             sums[place, column] = np.bincount(groups, array[:, column], size)
     whole = [float(score(array.sum(axis=1, keepdims=True))[0]) for array in sums]
     rng = np.random.default_rng(SEED)
-    found: list[Doubles] = []
+    differences: list[Doubles] = []
     for start in range(0, DRAWS, _TOGETHER):
         draws = min(_TOGETHER, DRAWS - start)
         times = np.stack([np.bincount(rng.integers(0, size, size), minlength=size) for _ in range(draws)], axis=1)
-        found.append(score(sums[1] @ times) - score(sums[0] @ times))
-    low, high = np.percentile(np.concatenate(found), [50 - INTERVAL / 2, 50 + INTERVAL / 2]).tolist()
+        differences.append(score(sums[1] @ times) - score(sums[0] @ times))
+    low, high = np.percentile(np.concatenate(differences), [50 - INTERVAL / 2, 50 + INTERVAL / 2]).tolist()
     return {"measure": measure, "before": whole[0], "after": whole[1], "low": low, "high": high, "better": low > 0}
 
 
@@ -74,13 +74,13 @@ def count_values(values: Doubles) -> Doubles:
     return np.stack([values, np.ones(len(values))], axis=1)
 
 
-def describe_verdict(found: dict[str, Any]) -> str:
+def describe_verdict(verdict: dict[str, Any]) -> str:
     """Return a verdict as a line of a report."""
-    difference = found["after"] - found["before"]
-    judgment = "better" if found["better"] else "worse" if found["high"] < 0 else "no better for sure"
+    difference = verdict["after"] - verdict["before"]
+    judgment = "better" if verdict["better"] else "worse" if verdict["high"] < 0 else "no better for sure"
     return (
-        f"{found['measure']}: {judgment}, {found['before']:.1f} before and {found['after']:.1f} after, "
-        f"{difference:+.1f} ({INTERVAL} % interval {found['low']:+.1f} to {found['high']:+.1f})"
+        f"{verdict['measure']}: {judgment}, {verdict['before']:.1f} before and {verdict['after']:.1f} after, "
+        f"{difference:+.1f} ({INTERVAL} % interval {verdict['low']:+.1f} to {verdict['high']:+.1f})"
     )
 
 
@@ -98,6 +98,6 @@ def group_rows(sides: Sequence[Ints]) -> Ints:
     rows = np.tile(np.arange(n), len(sides))
     size = n + int(numbers.max(initial=-1)) + 1
     graph = coo_array((np.ones(len(rows), bool), (rows, n + numbers)), shape=(size, size))
-    found = connected_components(graph, directed=False)[1][:n]
-    groups: Ints = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    components = connected_components(graph, directed=False)[1][:n]
+    groups: Ints = np.unique(components, return_inverse=True)[1].astype(np.int64)
     return groups

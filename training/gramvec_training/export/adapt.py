@@ -36,7 +36,7 @@ from gramvec_training.shared import Floats
 FLOOR = 1e-4  # of the largest variance: directions with less are not blown up further
 
 
-def kind_of(entry: Entry) -> str:
+def scale_kind(entry: Entry) -> str:
     """Return the kind of feature that a scale is for: "word" (also for unknown words), or an n-gram's order such as
     "4".
     """
@@ -50,7 +50,7 @@ def scale_rows(table: Floats, entries: Sequence[Entry], scales: Mapping[str, flo
     """
     if not scales:
         return table
-    factors = np.array([scales.get(kind_of(entry), 1.0) for entry in entries], np.float32)
+    factors = np.array([scales.get(scale_kind(entry), 1.0) for entry in entries], np.float32)
     return table * factors[:, None]
 
 

@@ -24,7 +24,7 @@ from gramvec.bundle.manifest import (
     StoredWeights,
 )
 from gramvec.errors import BundleError, InputError
-from gramvec.explain.row_vectors import weights_of
+from gramvec.explain.row_vectors import open_weights
 from gramvec.features.featurizer import Featurizer, can_be_memoized
 from gramvec.features.spec import FeatureSpec
 from gramvec.lexical.sketch import LexicalSketch
@@ -50,7 +50,7 @@ def read_weights(bundle: Bundle) -> tuple[Floats, Floats | None]:
         BundleError: The bundle is not a bag of rows.
     """
     stored = find_stored(bundle)
-    weights = weights_of(bundle)
+    weights = open_weights(bundle)
     return weights.rows(np.arange(bundle.manifest.rows)), None if stored.bias is None else weights.bias
 
 
@@ -80,7 +80,7 @@ def add_long_text(featurizer: Featurizer, texts: Sequence[str] = GOLDEN_TEXTS) -
     return [*texts, *({long} - set(texts) - {""})]
 
 
-def runtime_of(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
+def open_runtime(folder: Path, graph: Graph, dimension: int) -> OnnxRuntime:
     """Open ONNX Runtime on the graphs of a folder that is being written."""
     integers = graph.cpu and graph.beyond_rows is None
     return OnnxRuntime(folder / GRAPH, dimension, cpu_graph=folder / CPU_GRAPH if integers else None)
@@ -252,7 +252,7 @@ def export_bundle(
         if memory is not None:
             memory.save(folder / MEMO)
         graph = parts.write(folder, precision, table=table)
-        runtime = runtime_of(folder, graph, dimension)
+        runtime = open_runtime(folder, graph, dimension)
         if len(parity_texts):
             stored = runtime.run(memoized(parity_texts))
             parity["stored_vs_float32"] = _find_largest_distance(stored, exact)
@@ -293,9 +293,9 @@ def _run_in_float32(
         return vectors
 
 
-def _find_largest_distance(found: Floats, expected: Floats) -> float:
+def _find_largest_distance(vectors: Floats, expected: Floats) -> float:
     """Return the largest 1 - cosine of two rows in float64: 0 for two zero rows, 1 for zero against non-zero."""
-    a, b = found.astype(np.float64), np.asarray(expected, np.float64)
+    a, b = vectors.astype(np.float64), np.asarray(expected, np.float64)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     cosines = np.einsum("ij,ij->i", a, b) / np.where(lengths > 0, lengths, 1)
     both_zero = ~a.any(axis=1) & ~b.any(axis=1)

@@ -20,8 +20,8 @@ from gramvec_training.export.bundle import (
     can_have_memo,
     choose_chunks,
     export_bundle,
+    open_runtime,
     read_weights,
-    runtime_of,
 )
 
 
@@ -87,7 +87,7 @@ def _can_stay(bundle: Bundle) -> bool:
     return (
         graph.stored is not None
         and graph.beyond_rows is None
-        and (graph.precision != "int8" or ExactTable.of(bundle) is not None)
+        and (graph.precision != "int8" or ExactTable.from_bundle(bundle) is not None)
     )
 
 
@@ -98,7 +98,7 @@ def _rewrite(bundle: Bundle, path: Path, name: str) -> Manifest:
             if file not in (GRAPH, CPU_GRAPH):
                 shutil.copyfile(bundle.path / file, folder / file)
         graph = write_graphs(folder, manifest.graph, manifest.dimension)
-        runtime = runtime_of(folder, graph, manifest.dimension)
+        runtime = open_runtime(folder, graph, manifest.dimension)
         golden = make_golden(runtime.run, bundle.featurizer, bundle.memoized, add_long_text(bundle.memoized))
         runtime.close()
         return rewrite_manifest(folder, manifest, name=name, graph=graph, golden=golden)

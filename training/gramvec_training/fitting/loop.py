@@ -247,6 +247,6 @@ def _examples(objective: Objective, steps: range) -> Iterator[Examples]:
         coming = worker.submit(objective.examples_at, steps[0]) if steps else None
         for step in steps:
             assert coming is not None
-            found = coming.result()
+            examples = coming.result()
             coming = worker.submit(objective.examples_at, step + 1) if step + 1 in steps else None
-            yield found
+            yield examples

@@ -29,20 +29,20 @@ def solve_ridge(
     transposed = design.T.tocsr()
     scale = np.float32(penalty) + np.asarray(design.multiply(design).sum(axis=0), np.float32).reshape(-1, 1)
     rest = transposed @ targets
-    found = np.zeros_like(rest)
+    solution = np.zeros_like(rest)
     step = rest / scale
     length = _products(rest, step)
     progress.start("n-grams", steps, "steps")
     for _ in range(steps):
         image = transposed @ (design @ step) + np.float32(penalty) * step
         size = length / np.maximum(_products(step, image), np.finfo(np.float32).tiny)
-        found += size * step
+        solution += size * step
         rest -= size * image
         scaled = rest / scale
         before, length = length, _products(rest, scaled)
         step = scaled + length / np.maximum(before, np.finfo(np.float32).tiny) * step
         progress.advance(1)
-    return np.asarray(found, np.float32)
+    return np.asarray(solution, np.float32)
 
 
 def _products(a: Floats, b: Floats) -> Floats:

@@ -183,9 +183,9 @@ class SpellingObjective(TeacherObjective):
         texts, known = examples.count, len(targets)
         words, copies = vectors[texts:known], vectors[known:]
         kept = 1 - functional.cosine_similarity(words, targets[texts:]).mean()
-        found = spelling_loss(copies, words, temperature=settings.temperature)
+        spelling = spelling_loss(copies, words, temperature=settings.temperature)
         loss = distillation_loss(vectors[:texts], targets[:texts], relation=self.schedule.relation)
-        return loss + settings.keep * kept + settings.weight * found
+        return loss + settings.keep * kept + settings.weight * spelling
 
 
 def build_distillation(
@@ -193,5 +193,5 @@ def build_distillation(
 ) -> TeacherObjective:
     """Build what a teacher teaches: by the settings of [objective], or the losses of its texts and words."""
     chosen = settings or (TeacherSettings() if texts.words is None else SpellingSettings())
-    objective: TeacherObjective = OBJECTIVES.class_of(chosen)(texts, schedule, device, settings=chosen)
+    objective: TeacherObjective = OBJECTIVES.find_class(chosen)(texts, schedule, device, settings=chosen)
     return objective

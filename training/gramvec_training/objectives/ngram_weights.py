@@ -38,7 +38,7 @@ class NgramCounts:
     traits: Doubles
 
     @classmethod
-    def of(cls, lexical: LexicalSketch, texts: Sequence[str]) -> NgramCounts:
+    def from_texts(cls, lexical: LexicalSketch, texts: Sequence[str]) -> NgramCounts:
         """Count the n-grams of texts, in time linear in their characters and 100 bytes for each n-gram of each text."""
         from scipy import sparse  # half a second, which --help need not wait
 
@@ -47,9 +47,9 @@ class NgramCounts:
         sums = np.zeros((size, _number_of_traits(lexical)))
         for block in _blocks(texts):
             text, place, traits = _describe(lexical, block)
-            found = sparse.csr_matrix((np.ones(len(place)), (text, place)), shape=(len(block), size))
-            found.sum_duplicates()
-            rows.append(found)
+            block_counts = sparse.csr_matrix((np.ones(len(place)), (text, place)), shape=(len(block), size))
+            block_counts.sum_duplicates()
+            rows.append(block_counts)
             numbers += np.bincount(place, minlength=size)
             for column, values in enumerate(traits.T):
                 sums[:, column] += np.bincount(place, values, size)
@@ -75,31 +75,31 @@ def _number_of_traits(lexical: LexicalSketch) -> int:
 
 def _describe(lexical: LexicalSketch, texts: Sequence[str]) -> tuple[Ints, Ints, Doubles]:
     """Return int64[m] text, int64[m] place and float64[m, t] traits of each n-gram of the texts."""
-    given = code_points(texts, lexical.read)
-    chars = characters(given, lexical.spaces)
-    found = hash_features(given, chars, lexical.letter, lexical.orders)
-    letters = np.where(chars.source < 0, np.uint32(_SPACE), lexical.letter(given.points[np.maximum(chars.source, 0)]))
+    coded = code_points(texts, lexical.read)
+    chars = characters(coded, lexical.spaces)
+    features = hash_features(coded, chars, lexical.letter, lexical.orders)
+    letters = np.where(chars.source < 0, np.uint32(_SPACE), lexical.letter(coded.points[np.maximum(chars.source, 0)]))
     depth = np.arange(len(letters)) - chars.first
     # In the order of `hash_features`: all n-grams of an order, then those of the next.
     lengths = np.concatenate([np.full(int((depth >= order - 1).sum()), order) for order in lexical.orders])
-    last = found.place + 1
+    last = features.place + 1
     first = last - lengths
     is_digit = (letters >= _DIGITS[0]) & (letters <= _DIGITS[1])
     is_space = letters == _SPACE
-    digits, spaces, others = (_within(mask, first, last) for mask in (is_digit, is_space, letters >= _LETTERS))
+    digits, spaces, letter_counts = (_within(mask, first, last) for mask in (is_digit, is_space, letters >= _LETTERS))
     traits = [
         np.ones(len(first)),
         digits / lengths,
-        (digits > 0) & (others > 0),
+        (digits > 0) & (letter_counts > 0),
         digits == lengths,
         is_space[first],
         is_space[last - 1],
         (spaces > 0) & ~is_space[first] & ~is_space[last - 1],
-        digits + spaces + others < lengths,
+        digits + spaces + letter_counts < lengths,
         *(lengths == order for order in lexical.orders[1:]),
     ]
-    places = (found.hash >> np.uint64(64 - WEIGHT_BITS)).astype(np.int64)
-    return found.text, places, np.stack(traits, axis=1).astype(np.float64)
+    places = (features.hash >> np.uint64(64 - WEIGHT_BITS)).astype(np.int64)
+    return features.text, places, np.stack(traits, axis=1).astype(np.float64)
 
 
 def _within(marked: npt.NDArray[np.bool_], first: Ints, last: Ints) -> Ints:
@@ -129,7 +129,7 @@ class TextPairs:
     labels: Doubles
     binary: bool
 
-    def of(self, chosen: Ints) -> TextPairs:
+    def take(self, chosen: Ints) -> TextPairs:
         """Return the chosen pairs."""
         return TextPairs(self.left[chosen], self.right[chosen], self.labels[chosen], self.binary)
 

@@ -132,8 +132,8 @@ def find_mega_batch_negatives(
     unit = functional.normalize(torch.cat(vectors), dim=1)[torch.from_numpy(places).to(device)]  # [2m, d]
     same = torch.from_numpy(phrases).to(device)
     of_label = None if classes is None else torch.from_numpy(classes[phrases]).to(device)
-    found = choose_negatives(unit, same, sampling, among=among, generator=generator, classes=of_label)
-    chosen = found.cpu().numpy()
+    places_of_negatives = choose_negatives(unit, same, sampling, among=among, generator=generator, classes=of_label)
+    chosen = places_of_negatives.cpu().numpy()
     negatives: Ints = np.where(chosen >= 0, phrases[chosen], -1).reshape(2, -1)
     return negatives
 
@@ -241,7 +241,7 @@ def build_objective(
 ) -> PairObjective:
     """Build what pairs of the corpus teach: by the settings of [objective], or the margin loss."""
     chosen = MarginSettings() if settings is None else settings
-    objective: PairObjective = OBJECTIVES.class_of(chosen)(
+    objective: PairObjective = OBJECTIVES.find_class(chosen)(
         encoder, corpus, mixture, training, settings=chosen, classes=classes
     )
     return objective

@@ -51,13 +51,13 @@ def table_rows(bad: SkippedRows) -> Iterator[FieldRow]:
     Raises:
         InputError: The file is missing or cannot be read in the form of its ending, or it names one column.
     """
-    path, given = bad.path, bad.format
-    if not has_names(given.form):
-        for number, text, why in read_lines(path, given.encoding):
+    path, file_format = bad.path, bad.format
+    if not has_names(file_format.form):
+        for number, text, why in read_lines(path, file_format.encoding):
             yield FieldRow(number, [value.strip() for value in text.split("\t")], why)
         return
     check_exists(path)
-    with TableRows(path, given) as rows:
+    with TableRows(path, file_format) as rows:
         bad.unit = rows.unit
         for note in rows.reader.notes:
             bad.add_note(note)

@@ -51,13 +51,13 @@ def read_label_texts(
         InputError: Nothing can be learned from the labels: where there is one label only, no label has two texts, or
             there are fewer texts than labels, as where the text comes first.
     """
-    found, bad = _read(SkippedRows(path, on_bad, _TEXT_REMEDY, given), frozenset({2}))
+    rows, bad = _read(SkippedRows(path, on_bad, _TEXT_REMEDY, given), frozenset({2}))
     texts: dict[str, set[str]] = {}
-    for label, (text,) in found:
+    for label, (text,) in rows:
         texts.setdefault(label, set()).add(fold_text(text))
     if len(texts) < 2:
         raise InputError(
-            f"{shorten_path(path)}: every row has the label {found[0].label!r}; give texts of two labels or more"
+            f"{shorten_path(path)}: every row has the label {rows[0].label!r}; give texts of two labels or more"
         )
     if len(set().union(*texts.values())) < len(texts):
         raise InputError(
@@ -67,7 +67,7 @@ def read_label_texts(
         raise InputError(
             f"{shorten_path(path)}: no label has two different texts; give more, label first, a tab, the text"
         )
-    return found, bad
+    return rows, bad
 
 
 def fold_text(text: str) -> str:
@@ -76,7 +76,7 @@ def fold_text(text: str) -> str:
 
 
 def _read(bad: SkippedRows, counts: frozenset[int]) -> tuple[list[Labeled], SkippedRows]:
-    found: list[Labeled] = []
+    labeled: list[Labeled] = []
     pairs = 3 in counts
     header, rows = split_header(table_rows(bad), bad, _LABELS, _TEXTS | LEFT if pairs else _TEXTS)
     places = None
@@ -90,7 +90,7 @@ def _read(bad: SkippedRows, counts: frozenset[int]) -> tuple[list[Labeled], Skip
             columns = [columns[place] for place in places]
         elif len(columns) == 3 and counts == {2} and is_number(columns[2]):
             columns, scores = columns[:2], scores + 1
-        wanted = {len(found[0].texts) + 1} if found else {len(places)} if places else counts
+        wanted = {len(labeled[0].texts) + 1} if labeled else {len(places)} if places else counts
         if why:
             bad.add(number, why)
         elif len(columns) not in wanted:
@@ -99,11 +99,11 @@ def _read(bad: SkippedRows, counts: frozenset[int]) -> tuple[list[Labeled], Skip
         elif not all(columns):
             bad.add(number, "an empty column")
         else:
-            found.append(Labeled(columns[0], tuple(columns[1:])))
+            labeled.append(Labeled(columns[0], tuple(columns[1:])))
     if scores:
         bad.add_note(f"column 3 holds numbers and is not used: {scores:,} row{'s' if scores > 1 else ''}")
-    bad.require(found)
-    return found, bad
+    bad.require(labeled)
+    return labeled, bad
 
 
 def _places_of_pairs(header: Sequence[str]) -> tuple[int, ...] | None:

@@ -51,7 +51,7 @@ class SkippedRows(BadRows):
     @property
     def format(self) -> FileFormat:
         """Return the format of the file. Raises InputError where neither its ending nor an option names one."""
-        return self._given.of(self.path)
+        return self._given.for_path(self.path)
 
     @property
     def encoding(self) -> str:
@@ -68,9 +68,9 @@ class SkippedRows(BadRows):
         """Raise InputError where there are no rows; the message has the layout that the file was read as, if any."""
         if not rows:
             read_as = f" when read as {layout}" if layout else ""
-            found = f" ({self.summary(of_file=False)})" if self.count else ""
+            skipped = f" ({self.summary(of_file=False)})" if self.count else ""
             raise InputError(
-                f"{shorten_path(self.path)}: no usable row{read_as}{found}; {self._find_remedy([*self.lines])}"
+                f"{shorten_path(self.path)}: no usable row{read_as}{skipped}; {self._find_remedy([*self.lines])}"
             )
 
     def _find_remedy(self, reasons: list[str]) -> str:

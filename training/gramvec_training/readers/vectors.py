@@ -20,12 +20,12 @@ def find_vectors(path: Path, data: Path = Path()) -> Path:
 
     Gives data / path where there is neither, which `read_vectors` refuses.
     """
-    found = data / path
-    if not found.exists() and path.name.isidentifier() and path.parent == Path():
+    below_data = data / path
+    if not below_data.exists() and path.name.isidentifier() and path.parent == Path():
         package = find_spec(path.name) if path.name not in sys.stdlib_module_names else None
         if package is not None and package.submodule_search_locations:
             return Path(package.submodule_search_locations[0])
-    return found
+    return below_data
 
 
 def read_vectors(path: Path) -> tuple[list[str], Floats]:
@@ -174,15 +174,15 @@ def read_misspellings(paths: Sequence[Path]) -> dict[str, list[str]]:
     Raises:
         InputError: A file that is missing or has no such row.
     """
-    found: dict[str, list[str]] = {}
+    misspellings: dict[str, list[str]] = {}
     for path in paths:
         rows = 0
         for _, line, _ in read_lines(path):
             word, _, rest = line.partition("\t")
             misspelling = rest.split("\t")[0].strip()
             if word.isalpha() and misspelling and misspelling.lower() != word.lower():
-                found.setdefault(word.lower(), []).append(misspelling)
+                misspellings.setdefault(word.lower(), []).append(misspelling)
                 rows += 1
         if not rows:
             raise InputError(f"{path}: no misspelling: write a word, a tab and a misspelling of it on each line")
-    return found
+    return misspellings

@@ -16,14 +16,14 @@ from gramvec_training.data.corpus import Corpus, collect_texts
 from gramvec_training.data.misspelling import find_spelt_alike, make_copies, misspell
 from gramvec_training.data.vocabulary import count_repeated
 from gramvec_training.encoders.base import Encoder
-from gramvec_training.export.adapt import kind_of
+from gramvec_training.export.adapt import scale_kind
 from gramvec_training.fitting.loop import History
 from gramvec_training.fitting.trainer import choose_device
 from gramvec_training.objectives.base import Objective
 from gramvec_training.objectives.distillation import SpellingWords, TaughtTexts, build_distillation
 from gramvec_training.readers.vectors import read_frequencies, read_misspellings
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, make_spec
 from gramvec_training.runs.warm_start import begin_encoder, begin_from, begin_vocabulary, make_origin_record
 from gramvec_training.teachers import find_principal_projection, open_teacher
 
@@ -58,7 +58,7 @@ class DistillationPlan(Plan):
             config.model.dimension,
             whitening=settings.whitening,
         )
-        spec = spec_of(config)
+        spec = make_spec(config)
         self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
 
@@ -72,7 +72,7 @@ class DistillationPlan(Plan):
             alike = find_spelt_alike(words, settings.spelling.near)
             self._learned = SpellingWords(settings.spelling, len(every), alike, self._teacher.vectors(words))
             every += [*words, *make_copies(words, settings.spelling.copies, rng, known=known)]
-        self._corpus = Corpus.of(every, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.from_texts(every, self.featurizer, len(self.vocabulary), progress=watch)
         self._rows = np.concatenate([np.arange(len(texts)), copied])
         self._sizes = len(texts), len(copies)
         self.texts = texts[:PARITY_TEXTS]
@@ -87,7 +87,7 @@ class DistillationPlan(Plan):
         """Return what the teacher's vectors teach."""
         rates = {str(kind): rate for kind, rate in self.settings.dropout.items()}
         entries = self.vocabulary.entries() if rates else ()
-        dropout = np.array([rates.get(kind_of(entry), 0) for entry in entries], np.float32) if rates else None
+        dropout = np.array([rates.get(scale_kind(entry), 0) for entry in entries], np.float32) if rates else None
         texts = TaughtTexts(self._corpus, self._rows, self._vectors, self._projection, dropout, self._learned)
         return build_distillation(self.config.objective, texts, self.settings, device)
 

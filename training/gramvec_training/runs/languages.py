@@ -189,8 +189,8 @@ def whiten_words(vectors: Floats, dimension: int, whitening: float) -> Floats:
     """Return float32[n, d]: vectors less their mean, on their leading axes, of mean square length 1."""
     centered = vectors - vectors.mean(axis=0)
     axes = find_principal_projection(centered.astype(np.float16), dimension, whitening=whitening).axes
-    found = centered @ axes.T
-    return np.asarray(found / np.sqrt(np.mean(np.sum(found * found, axis=1))), np.float32)
+    projected = centered @ axes.T
+    return np.asarray(projected / np.sqrt(np.mean(np.sum(projected * projected, axis=1))), np.float32)
 
 
 def tie_concepts(
@@ -221,12 +221,12 @@ def tie_concepts(
     members = means.copy()
     members.data[:] = 1
     named = np.asarray(members.sum(axis=0), np.float32).reshape(-1, 1)
-    found = vectors
+    tied = vectors
     for _ in range(steps):
-        drawn = (members.T @ (means @ found)) / np.maximum(named, 1)
-        found = np.where(named > 0, (vectors + np.float32(weight) * drawn) / np.float32(1 + weight), vectors)
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found * (np.linalg.norm(vectors, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
+        drawn = (members.T @ (means @ tied)) / np.maximum(named, 1)
+        tied = np.where(named > 0, (vectors + np.float32(weight) * drawn) / np.float32(1 + weight), vectors)
+    lengths = np.linalg.norm(tied, axis=1, keepdims=True)
+    return np.asarray(tied * (np.linalg.norm(vectors, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
 
 
 def move_along(
@@ -247,10 +247,10 @@ def move_along(
     """
     known = (first != moved).any(axis=1)
     fitted = solve_ridge(spellings[known], (moved - first)[known], penalty, steps=steps, progress=progress)
-    found = moved.copy()
-    found[~known] += spellings[~known] @ fitted
-    lengths = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.asarray(found * (np.linalg.norm(first, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
+    vectors = moved.copy()
+    vectors[~known] += spellings[~known] @ fitted
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors * (np.linalg.norm(first, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
 
 
 def count_spellings(words: Sequence[str], ngrams: Sequence[str], orders: Sequence[int]) -> Any:

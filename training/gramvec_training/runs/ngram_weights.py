@@ -73,33 +73,33 @@ def learn_ngram_weights(
         if known.lexical is None
         else LexicalSketch(weights, **known.lexical.shape)
     )
-    counts = NgramCounts.of(unlearned, texts)
+    counts = NgramCounts.from_texts(unlearned, texts)
     places = {text: place for place, text in enumerate(texts)}
     left, right = (np.array([places[text] for text in side], np.int64) for side in (pairs.left, pairs.right))
-    given = TextPairs(left, right, pairs.labels, pairs.binary)
+    text_pairs = TextPairs(left, right, pairs.labels, pairs.binary)
     groups = _group_pairs(left, right)
     parts = _split_parts(groups)
 
     reports = {}
     before = _score_before(start, pairs, with_lexical=known.lexical is not None)
     for label, cosines in before.items():
-        reports[label] = score_pairs(cosines, given.labels, parts, binary=given.binary)
-    measure = "f1" if given.binary else "pearson"
+        reports[label] = score_pairs(cosines, text_pairs.labels, parts, binary=text_pairs.binary)
+    measure = "f1" if text_pairs.binary else "pearson"
     best = max(before, key=lambda label: reports[label][measure])
-    reports["weighed by the texts"] = _score(unlearned, texts, given, parts)
+    reports["weighed by the texts"] = _score(unlearned, texts, text_pairs, parts)
     held_out = np.zeros(len(left))
     for part in range(PARTS):
         inside, outside = np.flatnonzero(parts != part), np.flatnonzero(parts == part)
         if len(outside):
-            learned = _make_lexical(unlearned, counts, learn_weights(counts, given.of(inside)))
-            held_out[outside] = _compare_texts(learned, texts, given.of(outside))
-    reports["learned"] = score_pairs(held_out, given.labels, parts, binary=given.binary)
-    report: dict[str, Any] = {"pairs": len(left), "binary": given.binary, "scores": reports, "best": best}
-    found = judge_pairs(before[best], held_out, given.labels, parts, groups, binary=given.binary)
-    report["verdict"] = found
-    if not (anyway or found["better"]):
+            learned = _make_lexical(unlearned, counts, learn_weights(counts, text_pairs.take(inside)))
+            held_out[outside] = _compare_texts(learned, texts, text_pairs.take(outside))
+    reports["learned"] = score_pairs(held_out, text_pairs.labels, parts, binary=text_pairs.binary)
+    report: dict[str, Any] = {"pairs": len(left), "binary": text_pairs.binary, "scores": reports, "best": best}
+    verdict = judge_pairs(before[best], held_out, text_pairs.labels, parts, groups, binary=text_pairs.binary)
+    report["verdict"] = verdict
+    if not (anyway or verdict["better"]):
         return None, report
-    learned = _make_lexical(unlearned, counts, learn_weights(counts, given))
+    learned = _make_lexical(unlearned, counts, learn_weights(counts, text_pairs))
     entries = {"labeled pairs": len(left), "held_out": report}
     return with_lexical(known, bundle, learned, entries, name=name), report
 
@@ -156,12 +156,12 @@ def _score_before(start: str, pairs: LabeledPairs, *, with_lexical: bool) -> dic
     places = {text: place for place, text in enumerate(texts)}
     left, right = ([places[text] for text in side] for side in (pairs.left, pairs.right))
     try:
-        found = {"what it means": embedder.embed(texts, truncate=True, space="semantic")}
+        vectors_by_space = {"what it means": embedder.embed(texts, truncate=True, space="semantic")}
         if with_lexical:
-            found["lexical as it was"] = embedder.embed(texts, truncate=True, space="lexical")
+            vectors_by_space["lexical as it was"] = embedder.embed(texts, truncate=True, space="lexical")
     finally:
         embedder.close()
-    return {name: np.einsum("ij,ij->i", vectors[left], vectors[right]) for name, vectors in found.items()}
+    return {name: np.einsum("ij,ij->i", vectors[left], vectors[right]) for name, vectors in vectors_by_space.items()}
 
 
 def _make_lexical(unlearned: LexicalSketch, counts: NgramCounts, learned: Any) -> LexicalSketch:

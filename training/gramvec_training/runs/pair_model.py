@@ -75,24 +75,24 @@ class SumCalibration(NamedTuple):
     scale: float = 1.0
     shift: float = 0.0
 
-    def of(self, trees: Trees) -> Trees:
+    def calibrate_trees(self, trees: Trees) -> Trees:
         """Return trees whose sums are calibrated."""
         return replace(trees, base=self.scale * trees.base + self.shift, value=self.scale * trees.value)
 
     def probabilities(self, table: LearningTable, sums: Doubles) -> NDArray[np.float32]:
         """Return the probabilities of a table's candidates as the commands have them."""
-        found = (1 / (1 + np.exp(-np.clip(self.scale * sums + self.shift, -500, 500)))).astype(np.float32)
-        sure = np.where(table.figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found)
+        calibrated = (1 / (1 + np.exp(-np.clip(self.scale * sums + self.shift, -500, 500)))).astype(np.float32)
+        sure = np.where(table.figures[:, EQUAL] == 1, np.maximum(calibrated, np.float32(SURE)), calibrated)
         return sure.astype(np.float32)
 
 
-def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> SumCalibration:
+def calibrate(sums_of_tables: Sequence[tuple[LearningTable, Doubles]]) -> SumCalibration:
     """Return the calibration of the sums of tables that were not learned from, by a logistic regression.
 
     Trees are surer of other tables than is right. A table's pairs weigh the root of their number together.
     """
     sums, matches, weights = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
-    for table, of_pairs in found:
+    for table, of_pairs in sums_of_tables:
         seen = (table.pairs > 0) & (of_pairs > LEAST_SUM)
         number = np.minimum(table.pairs[seen], 4).astype(np.float64)
         sums.append(of_pairs[seen])
@@ -100,24 +100,24 @@ def calibrate(found: Sequence[tuple[LearningTable, Doubles]]) -> SumCalibration:
         weights.append(number / np.sqrt(max(number.sum(), 1.0)))
     x, y, w = (np.concatenate(arrays) for arrays in (sums, matches, weights))
     fitted = np.array([1.0, 0.0])
-    given = np.stack([x, np.ones(len(x))])
+    inputs = np.stack([x, np.ones(len(x))])
     for _ in range(50):
-        share = 1 / (1 + np.exp(-np.clip(fitted @ given, -500, 500)))
-        curve = (given * (w * share * (1 - share))) @ given.T
-        fitted += np.linalg.solve(curve, given @ (w * (y - share)))
+        share = 1 / (1 + np.exp(-np.clip(fitted @ inputs, -500, 500)))
+        curve = (inputs * (w * share * (1 - share))) @ inputs.T
+        fitted += np.linalg.solve(curve, inputs @ (w * (y - share)))
     return SumCalibration(float(fitted[0]), float(fitted[1]))
 
 
-def measure_promise(found: Sequence[tuple[LearningTable, NDArray[np.float32]]]) -> Promise:
+def measure_promise(scored: Sequence[tuple[LearningTable, NDArray[np.float32]]]) -> Promise:
     """Return how far off what is promised of a table's pairs is, by tables that were not learned from, in log odds."""
     off: list[tuple[float, float]] = []
-    for table, scores in found:
+    for table, scores in scored:
         labeled = table.pairs > 0
-        given, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
-        above = given >= np.float32(threshold_of(given, pairs, same=table.is_one_table))
+        likely, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
+        above = likely >= np.float32(threshold_of(likely, pairs, same=table.is_one_table))
         number = int(pairs[above].sum())
         if number >= PROMISED_PAIRS:
-            promised = float(np.average(given[above].astype(np.float64), weights=pairs[above]))
+            promised = float(np.average(likely[above].astype(np.float64), weights=pairs[above]))
             right = (float(matches[above].sum()) + COUNTED * promised) / (number + COUNTED)
             off.append((promised, log_odds(right) - log_odds(promised)))
     low, high = [], []
@@ -149,9 +149,9 @@ def _draw_pairs(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.b
     alike = table.figures[:, 0] > UNLIKE
     labeled, matching = table.pairs > 0, table.matches > 0
     share = np.ones(len(alike))
-    for some, most in ((alike, MAX_ALIKE), (~alike, MAX_UNLIKE)):
-        number = int((some & labeled & ~matching).sum())
-        share[some & ~matching] = min(1.0, most / max(number, 1))
+    for mask, most in ((alike, MAX_ALIKE), (~alike, MAX_UNLIKE)):
+        number = int((mask & labeled & ~matching).sum())
+        share[mask & ~matching] = min(1.0, most / max(number, 1))
     kept = labeled & (drawn.random(len(alike)) < share)
     figures, pairs = table.figures[kept], np.maximum(table.pairs[kept], table.matches[kept])
     # A pair of groups may stand for matches and others.
@@ -184,15 +184,15 @@ def sum_table(trees: Trees, table: LearningTable, without: tuple[int, int] | Non
     return trees.sums(figures)
 
 
-def f1_of(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, float]:
+def measure_f1(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float, float]:
     """Return F1 in % at the default threshold, and the highest one."""
     labeled = table.pairs > 0
     scores, pairs, matches = scores[labeled], table.pairs[labeled], table.matches[labeled]
     above = scores >= np.float32(threshold_of(scores, pairs, same=table.is_one_table))
     own = (int(matches[above].sum()) + table.equal[1], int(pairs[above].sum()) + table.equal[0])
     order = np.argsort(-scores, kind="stable")
-    right, found = np.cumsum(matches[order]) + table.equal[1], np.cumsum(pairs[order]) + table.equal[0]
-    best = float((2 * right / (found + table.expected)).max())
+    right, written = np.cumsum(matches[order]) + table.equal[1], np.cumsum(pairs[order]) + table.equal[0]
+    best = float((2 * right / (written + table.expected)).max())
     return 200 * own[0] / (own[1] + table.expected), 100 * best
 
 
@@ -206,7 +206,7 @@ def sum_left_out(
         without: figures that are not looked at.
         sets: whether tables of the kind "set" are learned from; else all of them are left out.
     """
-    found = {}
+    sums = {}
     learned = [table for table in tables if sets or table.kind != "set"]
     sources = sorted({table.source for table in learned})
     for part in range(PARTS):
@@ -214,43 +214,43 @@ def sum_left_out(
         trees = learn([table for table in learned if table.source not in left_out], without=without)
         for table in learned:
             if table.source in left_out:
-                found[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
-    others = [table for table in tables if not sets and table.kind == "set"]
-    if others:
+                sums[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
+    measured_only = [table for table in tables if not sets and table.kind == "set"]
+    if measured_only:
         trees = learn(learned, without=without)
-        found |= {f"{table.kind} {table.name}": (table, sum_table(trees, table, without)) for table in others}
-    return found
+        sums |= {f"{table.kind} {table.name}": (table, sum_table(trees, table, without)) for table in measured_only}
+    return sums
 
 
-def list_figures(found: Scored) -> dict[str, tuple[float, float]]:
+def list_figures(scored: Scored) -> dict[str, tuple[float, float]]:
     """Return F1 at the default threshold and the highest one: of sets and registers, and means of the others.
 
     Of tables in which nothing is to be found, the pairs of rows that are written take its place.
     """
     made: dict[str, tuple[float, float]] = {}
     groups: dict[str, list[tuple[float, float]]] = {}
-    for name, (table, scores) in found.items():
+    for name, (table, scores) in scored.items():
         if table.kind in ("set", "register"):
-            made[name] = f1_of(table, scores)
+            made[name] = measure_f1(table, scores)
         elif table.expected > table.equal[1]:
             of = table.source.removeprefix("made ") if table.kind.startswith("made") else ""
-            groups.setdefault(f"{table.kind} {of}".strip(), []).append(f1_of(table, scores))
+            groups.setdefault(f"{table.kind} {of}".strip(), []).append(measure_f1(table, scores))
         else:
             labeled = table.pairs > 0
             least = threshold_of(scores[labeled], table.pairs[labeled], same=table.is_one_table)
             above = scores[labeled] >= np.float32(least)
             wrong = float(table.pairs[labeled][above].sum())
             groups.setdefault(f"{table.kind}, nothing to be found: pairs", []).append((wrong, 0.0))
-    means = {f"{len(some)} x {name}": np.mean(some, axis=0).tolist() for name, some in sorted(groups.items())}
+    means = {f"{len(group)} x {name}": np.mean(group, axis=0).tolist() for name, group in sorted(groups.items())}
     return {name: (own, best) for name, (own, best) in means.items()} | made
 
 
-def measure_calibration(found: Scored) -> list[tuple[str, int, float, float]]:
+def measure_calibration(scored: Scored) -> list[tuple[str, int, float, float]]:
     """Return rows of (from to, pairs, mean probability, share of matches), each table as heavy as the next."""
     rows = []
     for low, high in pairwise(CALIBRATION):
         means, shares, number = [], [], 0
-        for table, scores in found.values():
+        for table, scores in scored.values():
             here = (scores >= low) & ((scores < high) | (high == 1)) & (table.pairs > 0)
             if here.sum() >= 5:
                 means.append(float(np.average(scores[here], weights=table.pairs[here])))
@@ -283,7 +283,7 @@ def _record_trees(trees: Trees) -> dict[str, Any]:
 
 def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: SumCalibration) -> Scored:
     """Return the probabilities of tables of their sums."""
-    return {name: (table, calibration.probabilities(table, some)) for name, (table, some) in sums.items()}
+    return {name: (table, calibration.probabilities(table, own_sums)) for name, (table, own_sums) in sums.items()}
 
 
 class Learned(NamedTuple):
@@ -309,8 +309,11 @@ def learn_model(
     second = sum_left_out(whole, without, sets=sets)
     surer = calibrate([*second.values()])
     scored = score_left_out(second, surer)
-    learned = [[table for table in some if sets or table.kind != "set"] for some in (tables, whole)]
-    trees = [by.of(learn(some, without=without)) for by, some in zip((calibration, surer), learned, strict=True)]
+    learned = [[table for table in stage if sets or table.kind != "set"] for stage in (tables, whole)]
+    trees = [
+        by.calibrate_trees(learn(stage, without=without))
+        for by, stage in zip((calibration, surer), learned, strict=True)
+    ]
     return Learned(PairModel(trees[0], trees[1], measure_promise([*scored.values()])), scored)
 
 
@@ -328,7 +331,7 @@ def describe_model(model: PairModel, columns: dict[str, Scored]) -> list[str]:
     lines = [f"| F1 (best threshold), left out | {' | '.join(figures)} |", "| --- |" + " ---: |" * len(figures)]
     first, *_ = figures.values()
     for name in first:
-        shown = [f"{some[name][0]:.1f} ({some[name][1]:.1f})" for some in figures.values()]
+        shown = [f"{column[name][0]:.1f} ({column[name][1]:.1f})" for column in figures.values()]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     lines += ["", "| probability | pairs | mean | matches |", "| --- | ---: | ---: | ---: |"]
     rows = measure_calibration(next(iter(columns.values())))
@@ -351,16 +354,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = [*read_learning_tables(options.data), *read_made_tables(options.data, SEED, MADE_SCALE)]
     lines = [CARD]
     for name, is_one_table in (("two_tables", False), ("one_table", True)):
-        some = [table for table in tables if table.is_one_table == is_one_table]
+        own_tables = [table for table in tables if table.is_one_table == is_one_table]
         path = options.output / f"{name}.json"
-        learned = learn_model(some)
+        learned = learn_model(own_tables)
         write_model(learned.model, path)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         columns = {"left out": learned.scored}
         if options.sets and not is_one_table:
-            columns["with the sets"] = learn_model(some, sets=True).scored
+            columns["with the sets"] = learn_model(own_tables, sets=True).scored
         if options.kinds:
-            columns |= {f"without {kind}": learn_model(some, part).scored for kind, part in KINDS.items()}
+            columns |= {f"without {kind}": learn_model(own_tables, part).scored for kind, part in KINDS.items()}
         shown = describe_model(learned.model, columns)
         lines += ["", f"## {name}.json", "", f"sha256 `{digest}`", "", *shown]
         sys.stdout.write("\n".join([*lines[-len(shown) - 4 :], ""]))

@@ -45,7 +45,7 @@ from gramvec_training.readers.labels import read_label_texts
 from gramvec_training.readers.lines import SkippedRows, shorten_path
 from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, StartedRun, make_spec
 from gramvec_training.runs.warm_start import StartTable, begin_encoder, begin_from, begin_vocabulary, make_origin_record
 from gramvec_training.sections import DataSet
 from gramvec_training.shared import Encode
@@ -72,10 +72,10 @@ class PairPlan(Plan):
                     numbers.setdefault(text, len(numbers))
 
         texts = list(numbers)
-        spec = spec_of(config)
+        spec = make_spec(config)
         self.vocabulary = begin_vocabulary(config, self.started, texts, spec, data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.from_texts(texts, self.featurizer, len(self.vocabulary), progress=watch)
         counts = self._corpus.counts
         self._sources = [
             _make_source(data_set, groups, numbers, counts)
@@ -117,17 +117,17 @@ class PairPlan(Plan):
         if not len(pairs):
             return {}
         new = make_unit_encode(make_encode(encoder, self.featurizer), self.featurizer)
-        found: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": measure_retrieval(pairs, new)}
+        record: dict[str, Any] = {"pairs": len(pairs), "before": None, "after": measure_retrieval(pairs, new)}
         if self.started is not None:
             former = make_unit_encode(self.started.encode(), self.started.bundle.featurizer)
-            others = list(dict.fromkeys(group[1] for groups, _ in self._drawn for group in groups))
-            ranks = [count_values(list_reciprocal_ranks(pairs, others, unit)) for unit in (former, new)]
+            right_sides = list(dict.fromkeys(group[1] for groups, _ in self._drawn for group in groups))
+            ranks = [count_values(list_reciprocal_ranks(pairs, right_sides, unit)) for unit in (former, new)]
             groups = np.unique(pairs.meanings, return_inverse=True)[1]
-            found["before"] = measure_retrieval(pairs, former)
-            found["verdict"] = judge(
+            record["before"] = measure_retrieval(pairs, former)
+            record["verdict"] = judge(
                 "right side among those of all pairs, mean reciprocal rank x 100", ranks, groups, mean_of
             )
-        return {"held_out": found}
+        return {"held_out": record}
 
 
 def _make_pairs_record(history: History) -> dict[str, Any]:
@@ -197,13 +197,13 @@ class LabelPlan(Plan):
         self._split = split = split_labels(rows, data_set.held_out, training.seed)
         for line in self._bad.sentences():
             _log.warning(line)
-        texts, spec = split.train.texts, spec_of(config)
+        texts, spec = split.train.texts, make_spec(config)
         self._labels = len(split.names)
         self.vocabulary = begin_vocabulary(config, self.started, texts, spec, begun.data, watch)
         self.featurizer = Featurizer(spec, self.vocabulary)
-        self._corpus = Corpus.of(texts, self.featurizer, len(self.vocabulary), progress=watch)
+        self._corpus = Corpus.from_texts(texts, self.featurizer, len(self.vocabulary), progress=watch)
         sample = np.random.default_rng([training.seed, 2**31]).permutation(len(texts))
-        self._chosen_beside = split.train.of(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
+        self._chosen_beside = split.train.take(np.sort(sample[:_MAX_TO_CHOOSE]).tolist())
         self._source = _make_label_groups(data_set, split.train, self._labels, self._corpus)
         for line in _list_notes(data_set, split):
             _log.warning(line)
@@ -240,18 +240,18 @@ class LabelPlan(Plan):
         return {
             "data": [_make_label_record(self.config.data[0], self._split, self._bad, self._source)],
             **_make_pairs_record(history),
-            **self._found_record(encoder),
+            **self._labels_record(encoder),
             **make_origin_record(self.started),
         }
 
-    def _found_record(self, encoder: Encoder) -> dict[str, Any]:
+    def _labels_record(self, encoder: Encoder) -> dict[str, Any]:
         """Return the record of the labels that are found of the reported texts, empty without any."""
         split = self._split
         if not len(split.reported):
             return {}
         asked = split.train, split.reported, self._labels
         before = make_unit_encode(self.started.encode(), self.started.bundle.featurizer) if self.started else None
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "texts": len(split.reported),
             "before": measure_label_accuracies(*asked, before) if before else None,
             "after": measure_label_accuracies(*asked, self._unit(encoder)),
@@ -259,8 +259,8 @@ class LabelPlan(Plan):
         if before is not None:
             rights = [count_values(measure_label_hits(*asked, unit)) for unit in (before, self._unit(encoder))]
             measure = "label of the nearest text and nearest mean of a label, mean %"
-            found["verdict"] = judge(measure, rights, np.arange(len(split.reported)), mean_of)
-        return {"labels": found}
+            record["verdict"] = judge(measure, rights, np.arange(len(split.reported)), mean_of)
+        return {"labels": record}
 
     def _unit(self, encoder: Encoder) -> Encode:
         return make_unit_encode(make_encode(encoder, self.featurizer), self.featurizer)

@@ -72,7 +72,7 @@ class FinishedRun:
     record: dict[str, Any]
 
 
-def spec_of(config: Config) -> FeatureSpec:
+def make_spec(config: Config) -> FeatureSpec:
     """Return the FeatureSpec of a config."""
     features = config.features
     return FeatureSpec(
@@ -143,8 +143,8 @@ def make_way(folder: Path, *, overwrite: bool) -> None:
 
 def is_better(record: dict[str, Any]) -> bool:
     """Return False where a record has a verdict that the new model is no better for sure."""
-    found = record.get("labels") or record.get("held_out") or {}
-    return bool(found.get("verdict", {"better": True})["better"])
+    judged = record.get("labels") or record.get("held_out") or {}
+    return bool(judged.get("verdict", {"better": True})["better"])
 
 
 def save_inputs(folder: Path, vocabulary: Vocabulary, texts: Sequence[str], repeated: RepeatedParts) -> None:
@@ -231,7 +231,7 @@ def export_run(
     export: in the place of the section of the run's config; precision: in the place of that of `export`.
     """
     model = run.config.model
-    spec = spec_of(run.config)
+    spec = make_spec(run.config)
     export = export or run.config.export
     precision = precision or export.precision
     name = name or model.name

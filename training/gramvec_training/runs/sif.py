@@ -25,7 +25,7 @@ from gramvec_training.fitting.loop import History
 from gramvec_training.fitting.sif import find_common_components, make_word_table, weigh_words, weigh_words_by_idf
 from gramvec_training.readers.vectors import find_vectors, read_frequencies, read_vectors
 from gramvec_training.runs.plan import Plan
-from gramvec_training.runs.run_dir import PARITY_TEXTS, is_begun, load_run, spec_of
+from gramvec_training.runs.run_dir import PARITY_TEXTS, is_begun, load_run, make_spec
 from gramvec_training.runs.warm_start import UNKNOWN_WORD
 from gramvec_training.sections import BagSettings
 from gramvec_training.shared import Floats
@@ -46,7 +46,7 @@ class SifPlan(Plan):
         words, vectors, self._origin = read_word_vectors(source)
         frequencies = read_frequencies(data / sif.frequencies)
         unknown = _unknown_word(words) if config.features.unknown_words == "row" else None
-        spec = spec_of(config)
+        spec = make_spec(config)
         self.vocabulary, table = make_word_table(
             words, vectors, frequencies, max_words=sif.max_words, unknown=unknown, symbols=spec.has_symbols
         )

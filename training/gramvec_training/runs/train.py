@@ -28,8 +28,8 @@ from gramvec_training.runs.run_dir import (
     StartedRun,
     finish_run,
     list_versions,
+    make_spec,
     save_inputs,
-    spec_of,
 )
 from gramvec_training.runs.sif import SifPlan
 from gramvec_training.sections import Dev, Select
@@ -47,7 +47,7 @@ def train(begun: StartedRun, folder: Path, options: RunOptions, *, watch: JobWat
     dev = find_sets([data / path for path in config.dev.sets])[0] if config.dev.sets else []
     chosen_by = find_sets([data / config.select.set])[0] if config.select is not None else []
 
-    plan = _plan_of(config)(begun, folder, options)
+    plan = _choose_plan(config)(begun, folder, options)
     plan.prepare(watch)
     save_inputs(folder, plan.vocabulary, plan.texts, plan.repeated)
     encoder = plan.make_encoder().to(device)
@@ -89,7 +89,7 @@ def train(begun: StartedRun, folder: Path, options: RunOptions, *, watch: JobWat
     return record
 
 
-def _plan_of(config: Config) -> type[DistillationPlan | LabelPlan | PairPlan | SifPlan]:
+def _choose_plan(config: Config) -> type[DistillationPlan | LabelPlan | PairPlan | SifPlan]:
     if config.sif is not None:
         return SifPlan
     if config.distillation is not None:
@@ -126,7 +126,7 @@ def _digest_config(config: Config, *digests: str) -> str:
 
 def wrap_run(run: FinishedRun, device: str = "cpu") -> ScoredModel:
     """Return the model of a run as its trainer computes it, with the table in float32."""
-    featurizer = Featurizer(spec_of(run.config), run.vocabulary)
+    featurizer = Featurizer(make_spec(run.config), run.vocabulary)
     encoder = run.encoder.to(choose_device(device))
     encode = make_encode(encoder, featurizer)
     return ScoredModel(

@@ -24,7 +24,7 @@ from gramvec_training.encoders.base import Encoder
 from gramvec_training.encoders.build import build_encoder, make_encode
 from gramvec_training.export.bundle import find_stored, read_weights
 from gramvec_training.readers.vectors import find_vectors, read_vectors
-from gramvec_training.runs.run_dir import spec_of
+from gramvec_training.runs.run_dir import make_spec
 from gramvec_training.sections import BagSettings, EncoderPooling, ModelSettings
 from gramvec_training.shared import Encode, Floats
 
@@ -116,7 +116,7 @@ def make_origin_record(started: StartTable | None) -> dict[str, Any]:
 
 
 def _check_fits(started: StartTable, config: Config) -> None:
-    manifest, spec, settings = started.bundle.manifest, spec_of(config), config.composition
+    manifest, spec, settings = started.bundle.manifest, make_spec(config), config.composition
     if not isinstance(settings, BagSettings):
         raise InputError(f"[start] needs a bag of rows, and the config's encoder is {settings.kind}")
     own = started.settings
@@ -126,9 +126,9 @@ def _check_fits(started: StartTable, config: Config) -> None:
         # Of another Unicode version only the characters differ that were assigned in between.
         "features": (spec, replace(started.bundle.spec, unicode=spec.unicode)),
     }
-    for name, (asked, given) in wanted.items():
-        if asked != given:
-            raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {given}")
+    for name, (asked, own_value) in wanted.items():
+        if asked != own_value:
+            raise InputError(f"{name}: not the value of the bundle {manifest.name}, which has {own_value}")
 
 
 def extend_table(started: StartTable, vocabulary: Vocabulary, seed: int) -> Floats:

@@ -9,7 +9,7 @@ from chromadb.utils.embedding_functions import register_embedding_function
 
 from gramvec.embed.vectors import Vectors
 from gramvec.errors import InputError
-from gramvec.integrations.models import ModelName, name_of, open_model, vectors_of
+from gramvec.integrations.models import ModelName, embed_texts, name_to_store, open_model
 
 
 @register_embedding_function
@@ -22,13 +22,13 @@ class ChromaEmbeddingFunction(EmbeddingFunction[Documents]):
     """
 
     def __init__(self, model: ModelName = "gramvec-en", dimensions: int | None = None) -> None:
-        self.model = name_of(model)
+        self.model = name_to_store(model)
         self.dimensions = dimensions
         open_model(self.model)
 
     def __call__(self, input: Documents) -> list[Vectors]:  # noqa: A002
         """Return a vector for each document."""
-        return list(vectors_of(self.model, input, dimensions=self.dimensions))
+        return list(embed_texts(self.model, input, dimensions=self.dimensions))
 
     @staticmethod
     def name() -> str:

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gramvec.integrations.models import ModelOrName, open_model, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts, open_model
 
 
 def register_duckdb(
@@ -26,7 +26,7 @@ def register_duckdb(
     width = dimensions or open_model(model).dimension
 
     def vectors(texts: Any) -> Any:
-        return vectors_of(model, texts, dimensions=dimensions)
+        return embed_texts(model, texts, dimensions=dimensions)
 
     def embed(texts: Any) -> Any:
         flat = vectors(texts).ravel()

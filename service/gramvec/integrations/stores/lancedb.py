@@ -6,7 +6,7 @@ from typing import Any
 
 from lancedb.embeddings import TextEmbeddingFunction, register
 
-from gramvec.integrations.models import open_model, vectors_of
+from gramvec.integrations.models import embed_texts, open_model
 
 
 @register("gramvec")
@@ -26,7 +26,7 @@ class LanceEmbeddingFunction(TextEmbeddingFunction):
 
     def generate_embeddings(self, texts: Any, *args: Any, **kwargs: Any) -> list[Any]:
         """Return a vector for each text, and None for a missing one."""
-        given = list(texts)
-        there = [text for text in given if text is not None]
-        rows = iter(vectors_of(self.model, there, dimensions=self.dimensions))
-        return [None if text is None else next(rows) for text in given]
+        listed = list(texts)
+        there = [text for text in listed if text is not None]
+        rows = iter(embed_texts(self.model, there, dimensions=self.dimensions))
+        return [None if text is None else next(rows) for text in listed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from gramvec.integrations.models import ModelOrName, open_model, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts, open_model
 
 
 def register_polars() -> None:
@@ -30,18 +30,18 @@ class _OfSeries:
         width = dimensions or open_model(model).dimension
         there = self._series.is_not_null().to_numpy()
         rows = np.zeros((len(there), width), np.float32)
-        rows[there] = vectors_of(model, self._series.drop_nulls(), dimensions=dimensions)
-        found = pl.Series(self._series.name, rows, pl.Array(pl.Float32, width))
-        return found if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(found))).to_series()
+        rows[there] = embed_texts(model, self._series.drop_nulls(), dimensions=dimensions)
+        column = pl.Series(self._series.name, rows, pl.Array(pl.Float32, width))
+        return column if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(column))).to_series()
 
     def similarity(self, text: str, model: ModelOrName = "gramvec-en") -> pl.Series:
         """Return Float32, the cosine of each text with one text; 0 for a text without known features."""
         there = self._series.is_not_null().to_numpy()
         cosines = np.zeros(len(there), np.float32)
-        query = vectors_of(model, [text])
-        cosines[there] = np.add.reduce(vectors_of(model, self._series.drop_nulls()) * query, axis=1)
-        found = pl.Series(self._series.name, cosines)
-        return found if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(found))).to_series()
+        query = embed_texts(model, [text])
+        cosines[there] = np.add.reduce(embed_texts(model, self._series.drop_nulls()) * query, axis=1)
+        column = pl.Series(self._series.name, cosines)
+        return column if there.all() else pl.select(pl.when(pl.lit(pl.Series(there))).then(pl.lit(column))).to_series()
 
 
 class _OfExpressions:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from gramvec.errors import InputError
-from gramvec.integrations.models import ModelOrName, vectors_of
+from gramvec.integrations.models import ModelOrName, embed_texts
 from gramvec.text.inputs import list_texts
 
 # Words at a time; a vector as text has some 4 KB.
@@ -37,16 +37,16 @@ def save_word_vectors(
     """
     if form not in ("txt", "bin"):
         raise InputError(f"form: must be 'txt' or 'bin', got {form!r}", field="form")
-    given = list_texts(words)
-    _check(given)
+    listed = list_texts(words)
+    _check(listed)
     target = Path(path)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
         try:
-            first = vectors_of(model, given[:BLOCK], dimensions=dimensions)
-            file.write(b"%d %d\n" % (len(given), first.shape[1]))
-            for start in range(0, len(given), BLOCK):
-                block = given[start : start + BLOCK]
-                rows = vectors_of(model, block, dimensions=dimensions) if start else first
+            first = embed_texts(model, listed[:BLOCK], dimensions=dimensions)
+            file.write(b"%d %d\n" % (len(listed), first.shape[1]))
+            for start in range(0, len(listed), BLOCK):
+                block = listed[start : start + BLOCK]
+                rows = embed_texts(model, block, dimensions=dimensions) if start else first
                 for word, row in zip(block, rows, strict=True):
                     numbers = row.astype("<f4").tobytes() if form == "bin" else _digits(row.tolist())
                     file.write(b"%b %b\n" % (word.encode(), numbers))
@@ -55,7 +55,7 @@ def save_word_vectors(
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
-    return len(given)
+    return len(listed)
 
 
 def _digits(row: list[float]) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.features.numpy_reference import word_spans
-from gramvec.lexical.hashing import COLUMN_BITS, PRIME, columns_of, letters_of, mix_key
+from gramvec.lexical.hashing import COLUMN_BITS, PRIME, fold_to_letters, mix_key, to_columns
 from gramvec.lexical.tfidf import damp_counts, inverse_frequency
 from gramvec.text import hashing
 from gramvec.text.arrays import Floats, Int64s
@@ -44,7 +44,7 @@ def features(texts: Sequence[str]) -> HashedNgrams:
     Raises:
         InputError: with the text's index, for a lone surrogate or anything but str.
     """
-    chars, letters = letters_of(texts)
+    chars, letters = fold_to_letters(texts)
     place = np.arange(len(letters)) - chars.first
     space = letters == ord(" ")
     found: list[HashedNgrams] = []
@@ -55,14 +55,14 @@ def features(texts: Sequence[str]) -> HashedNgrams:
         if order > 2:
             inside = np.append(False, inside[:-1])[: len(inside)] & ~np.append(True, space[:-1])[: len(space)]
         at = np.flatnonzero(inside & (place >= order - 1))
-        found.append(HashedNgrams(chars.text[at], columns_of(mix_key(key[at], order))))
+        found.append(HashedNgrams(chars.text[at], to_columns(mix_key(key[at], order))))
     spans = word_spans(chars)
     words = hashing.word_hashes(letters, spans.start, spans.end - spans.start)
     second = np.flatnonzero(np.diff(spans.text, prepend=-1) == 0)
     pairs = words[second - 1] * np.uint64(PRIME) + words[second]
     of_words = WORDS << COLUMN_BITS
-    found.append(HashedNgrams(spans.text, columns_of(mix_key(words, 0)) | of_words))
-    found.append(HashedNgrams(spans.text[second], columns_of(mix_key(pairs, _PAIR_OF_WORDS)) | of_words))
+    found.append(HashedNgrams(spans.text, to_columns(mix_key(words, 0)) | of_words))
+    found.append(HashedNgrams(spans.text[second], to_columns(mix_key(pairs, _PAIR_OF_WORDS)) | of_words))
     return HashedNgrams(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 

@@ -14,7 +14,7 @@ from gramvec_training.data.made_tables.records import (
     ThingFamily,
     draw_rows,
     fold,
-    key_of,
+    make_key,
     pairs_within,
     write_clean,
 )
@@ -87,7 +87,7 @@ def _draw_part(source: ListSource, drawn: Random, scale: float) -> dict[str, lis
             rows = rows[start : start + wanted]
         else:
             rows = drawn.sample(rows, wanted)
-    different = {key_of(row): row for row in rows if fold(row[0])}
+    different = {make_key(row): row for row in rows if fold(row[0])}
     rows = list(different.values())
     return {name: [row[at] for row in rows] for at, name in enumerate(shown)}
 
@@ -138,8 +138,8 @@ def _add_copies(name: str, family: str, columns: dict[str, list[str]], drawn: Ra
     for which in drawn.sample(range(len(rows)), round(share * len(rows))):
         known += [(which, misspell_row(rows[which], drawn)) for _ in range(drawn.randint(1, most))]
     drawn.shuffle(known)
-    owner = {key_of(row): which for which, row in enumerate(rows)}
-    known = [(which, row) for which, row in known if owner.setdefault(key_of(row), which) == which]
+    owner = {make_key(row): which for which, row in enumerate(rows)}
+    known = [(which, row) for which, row in known if owner.setdefault(make_key(row), which) == which]
     made = {header: [row[at] for _, row in known] for at, header in enumerate(columns)}
     return MadeTable(name, family, "ordered list", made, None, pairs_within([which for which, _ in known]))
 
@@ -152,11 +152,11 @@ def _halve(name: str, family: str, columns: dict[str, list[str]], drawn: Random)
     half = len(rows) // 2
     left, right = [rows[:half], rows[half:]] if drawn.random() < 0.5 else [rows[::2], rows[1::2]]
     share = drawn.choice((0.0, 0.0, 0.02, 0.1))
-    owner = {key_of(row): -1 for row in rows}
+    owner = {make_key(row): -1 for row in rows}
     pairs = []
     for place in drawn.sample(range(len(left)), round(share * len(left))):
         copy = misspell_row(left[place], drawn)
-        if owner.setdefault(key_of(copy), place) == place:
+        if owner.setdefault(make_key(copy), place) == place:
             pairs.append((place, len(right)))
             right.append(copy)
     tables = [{header: [row[at] for row in side] for at, header in enumerate(columns)} for side in (left, right)]

@@ -17,20 +17,20 @@ def read_place_lists(drawn: Random) -> Iterator[ListSource]:
     by_country: dict[str, list[dict[str, Any]]] = {}
     for city in cities:
         by_country.setdefault(city["countrycode"], []).append(city)
-    large = sorted(code for code, some in by_country.items() if len(some) > 300)
+    large = sorted(code for code, cities_there in by_country.items() if len(cities_there) > 300)
     for number, codes in enumerate(
         [drawn.sample(large, 1), drawn.sample(large, 1), drawn.sample(large, 6), sorted(by_country)]
     ):
-        some = [city for code in codes for city in by_country[code]]
+        listed = [city for code in codes for city in by_country[code]]
         yield ListSource(
             f"towns-{number}",
             "list-geo",
             {
-                "town": [str(city["name"]) for city in some],
-                "state": [str(city["admin1code"]) for city in some],
-                "country": [countries[str(city["countrycode"])]["name"] for city in some],
-                "zone": [str(city["timezone"]) for city in some],
-                "population": [str(city["population"]) for city in some],
+                "town": [str(city["name"]) for city in listed],
+                "state": [str(city["admin1code"]) for city in listed],
+                "country": [countries[str(city["countrycode"])]["name"] for city in listed],
+                "zone": [str(city["timezone"]) for city in listed],
+                "population": [str(city["population"]) for city in listed],
             },
         )
     yield _read_native_towns(cities, countries)
@@ -75,15 +75,15 @@ def _is_cyrillic(name: str) -> bool:
 def _read_codes() -> Iterator[ListSource]:
     codes = import_module("pycountry")
     names = {country.alpha_2: country.name for country in codes.countries}
-    some = [row for row in codes.subdivisions]
+    subdivisions = [row for row in codes.subdivisions]
     yield ListSource(
         "subdivisions",
         "list-codes",
         {
-            "name": [row.name for row in some],
-            "type": [row.type for row in some],
-            "country": [names.get(row.country_code, row.country_code) for row in some],
-            "code": [row.code for row in some],
+            "name": [row.name for row in subdivisions],
+            "type": [row.type for row in subdivisions],
+            "country": [names.get(row.country_code, row.country_code) for row in subdivisions],
+            "code": [row.code for row in subdivisions],
         },
     )
     languages = list(codes.languages)

@@ -138,7 +138,9 @@ def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: floa
     for rows in sides:
         drawn.shuffle(rows)
     left, right = keep_different(sides)
-    tables = [_table_of(family, plan, side, [row for _, row in rows], drawn) for side, rows in enumerate((left, right))]
+    tables = [
+        _make_table(family, plan, side, [row for _, row in rows], drawn) for side, rows in enumerate((left, right))
+    ]
     places: dict[int, list[int]] = {}
     for place, (which, _) in enumerate(right):
         places.setdefault(which, []).append(place)
@@ -166,7 +168,7 @@ def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float
     drawn.shuffle(rows)
     kept, _ = keep_different((rows, []))
     name = f"{family.name}-{number}"
-    table = _table_of(family, plan, 0, [row for _, row in kept], drawn)
+    table = _make_table(family, plan, 0, [row for _, row in kept], drawn)
     kind = family.kinds[1] if copied > 0.1 else "ordered list"
     return MadeTable(name, family.name, kind, table, None, pairs_within([which for which, _ in kept]))
 
@@ -190,7 +192,7 @@ def _draw_things(family: ThingFamily, plan: TablePlan, count: int, drawn: Random
     shown: dict[tuple[str, ...], Thing] = {}
     telling = [name for name in plan.layout if not family.columns[name].weak]
     for thing in family.draw(drawn, count, plan.kin):
-        shown.setdefault(key_of(write_clean(family, telling, thing)), thing)
+        shown.setdefault(make_key(write_clean(family, telling, thing)), thing)
     return list(shown.values())
 
 
@@ -267,7 +269,7 @@ def _write_copy(family: ThingFamily, plan: TablePlan, thing: Thing, drawn: Rando
     """Return another record of a thing in one table, which is rarely equal to the first."""
     copy = _write_other(family, plan, thing, 0, drawn, first)
     for noise in (0.4, 0.7, 1.0):
-        if key_of(copy) != key_of(first) or drawn.random() < 0.1:
+        if make_key(copy) != make_key(first) or drawn.random() < 0.1:
             break
         copy = _write_other(family, plan._replace(noise=noise), thing, 0, drawn, first)
     return copy
@@ -292,7 +294,7 @@ def keep_different(
     owner: dict[tuple[str, ...], int] = {}
     for rows in sides:
         for which, row in rows:
-            owner.setdefault(key_of(row), which)
+            owner.setdefault(make_key(row), which)
     by_cell: dict[tuple[int, str], list[tuple[str, ...]]] = {}
     for key in owner:
         for place, cell in enumerate(key):
@@ -301,10 +303,10 @@ def keep_different(
     kept: tuple[list[tuple[int, list[str]]], list[tuple[int, list[str]]]] = ([], [])
     for side, rows in enumerate(sides):
         for which, row in rows:
-            key = key_of(row)
+            key = make_key(row)
             # The rarest of its cells has the fewest others to compare.
-            some = min((by_cell[place, cell] for place, cell in enumerate(key) if cell), key=len)
-            if owner[key] == which and not any(owner[other] != which and _says(other, key) for other in some):
+            rivals = min((by_cell[place, cell] for place, cell in enumerate(key) if cell), key=len)
+            if owner[key] == which and not any(owner[other] != which and _says(other, key) for other in rivals):
                 kept[side].append((which, row))
     return kept
 
@@ -314,12 +316,12 @@ def _says(whole: Sequence[str], part: Sequence[str]) -> bool:
     return all(cell in ("", other) for cell, other in zip(part, whole, strict=True))
 
 
-def key_of(row: Sequence[str]) -> tuple[str, ...]:
+def make_key(row: Sequence[str]) -> tuple[str, ...]:
     """Return what rows that look equal share."""
     return tuple("" if is_missing(cell) else fold(cell) for cell in row)
 
 
-def _table_of(
+def _make_table(
     family: ThingFamily, plan: TablePlan, side: int, rows: list[list[str]], drawn: Random
 ) -> dict[str, list[str]]:
     headers: list[str] = []

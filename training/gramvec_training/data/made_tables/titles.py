@@ -45,10 +45,10 @@ def measure(number: float | str | Decimal, units: str, loss: float = 0.0) -> Par
 def write_title(value: Title, style: Style, drawn: Random, noise: float) -> str:
     """Return a title in the order of the table, with parts left out, in other words, and with slips."""
     shown = []
-    for some in value.parts:
-        if drawn.random() < some.loss * noise:
+    for piece in value.parts:
+        if drawn.random() < piece.loss * noise:
             continue
-        shown.append(_write_part(some, style, drawn, noise))
+        shown.append(_write_part(piece, style, drawn, noise))
     if style.habit % 3 == 1 and len(shown) > 2:
         # This table has what describes a thing in an order of its own.
         head, tail = shown[:1], shown[1:]
@@ -66,13 +66,13 @@ def write_title(value: Title, style: Style, drawn: Random, noise: float) -> str:
     return writing.write_identity(text, style._replace(short=style.short / 2), drawn, noise * 0.7)
 
 
-def _write_part(some: Part, style: Style, drawn: Random, noise: float) -> str:
-    way = some.ways[style.habit % len(some.ways)]
+def _write_part(piece: Part, style: Style, drawn: Random, noise: float) -> str:
+    way = piece.ways[style.habit % len(piece.ways)]
     if drawn.random() < 0.3 * noise:
-        way = drawn.choice(some.ways)
-    if some.number is None:
+        way = drawn.choice(piece.ways)
+    if piece.number is None:
         return slips.slip(way, drawn) if way.isalpha() and drawn.random() < 0.08 * noise else way
-    return writing.write_quantity((some.number, way), style, drawn, noise)
+    return writing.write_quantity((piece.number, way), style, drawn, noise)
 
 
 def replace_part(title: Title, at: int, new: Part) -> Title:
@@ -82,6 +82,6 @@ def replace_part(title: Title, at: int, new: Part) -> Title:
     return title._replace(parts=tuple(parts))
 
 
-def text_of(parts: Sequence[Part]) -> str:
+def word_parts(parts: Sequence[Part]) -> str:
     """Return parts as they are first worded."""
-    return " ".join(some.ways[0] if some.number is None else f"{some.number}{some.ways[0]}" for some in parts)
+    return " ".join(piece.ways[0] if piece.number is None else f"{piece.number}{piece.ways[0]}" for piece in parts)

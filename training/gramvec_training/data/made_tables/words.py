@@ -47,7 +47,7 @@ class Locale(NamedTuple):
 
 
 @cache
-def faker_of(locale: str) -> Any:
+def make_faker(locale: str) -> Any:
     """Return Faker's generator of a locale."""
     return import_module("faker").Faker(locale)
 
@@ -55,8 +55,8 @@ def faker_of(locale: str) -> Any:
 def open_faker(locale: str, drawn: Random) -> Any:
     """Return Faker's generator of a locale, with a seed that is drawn."""
     # Reading the names draws from the same generator, so it comes first.
-    names_of(locale)
-    fake = faker_of(locale)
+    list_person_names(locale)
+    fake = make_faker(locale)
     fake.seed_instance(drawn.getrandbits(48))
     return fake
 
@@ -66,10 +66,10 @@ def draw_locales(drawn: Random) -> list[Locale]:
     number = 1 if drawn.random() < 0.5 else drawn.randint(2, 8)
     names = list(LOCALES)
     codes = {drawn.choice(COMMON) if drawn.random() < 0.5 else drawn.choice(names): None for _ in range(number)}
-    return [locale_of(code) for code in codes]
+    return [make_locale(code) for code in codes]
 
 
-def locale_of(code: str) -> Locale:
+def make_locale(code: str) -> Locale:
     """Return a locale of Faker's code."""
     return Locale(code, LOCALES[code], _CALLING[LOCALES[code]])
 
@@ -85,9 +85,9 @@ def short_names() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def names_of(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def list_person_names(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Return first names of men, those of women, and last names of a locale, each once."""
-    fake = faker_of(locale)
+    fake = make_faker(locale)
     fake.seed_instance(17)
     made = []
     for name in ("first_name_male", "first_name_female", "last_name"):
@@ -98,7 +98,9 @@ def names_of(locale: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, 
     if locale in GIVEN:
         gap = " " if locale == "vi_VN" else ""
         starts, *ends = (part.split() for part in GIVEN[locale])
-        men, women = (tuple(f"{start}{gap}{end}" for start in starts for end in some if start != end) for some in ends)
+        men, women = (
+            tuple(f"{start}{gap}{end}" for start in starts for end in second if start != end) for second in ends
+        )
     return men, women, last
 
 
@@ -118,7 +120,7 @@ def towns_by_country() -> dict[str, tuple[str, ...]]:
     return {code: tuple(names) for code, names in towns.items()}
 
 
-def towns_of(country: str) -> tuple[str, ...]:
+def list_towns(country: str) -> tuple[str, ...]:
     """Return the names of towns of a country, each once, the largest first."""
     return towns_by_country()[country]
 
@@ -126,7 +128,7 @@ def towns_of(country: str) -> tuple[str, ...]:
 def draw_street(locale: str, fake: Any, drawn: Random) -> str:
     """Return the name of a street."""
     if locale in _ENGLISH_STREETS:
-        men, women, last = names_of(locale)
+        men, women, last = list_person_names(locale)
         word = drawn.choice((drawn.choice(last), drawn.choice(men), drawn.choice(women)))
         form = {"tr_TR": "{} Caddesi|{} Sokak|{} Bulvarı", "ar_AA": "شارع {}|طريق {}", "bg_BG": "ул. {}|бул. {}",
                 "lt_LT": "{} g.|{} pr.", "lv_LV": "{} iela", "et_EE": "{} tänav|{} tee", "fa_IR": "خیابان {}|کوچه {}",
@@ -141,7 +143,7 @@ def draw_town(locale: Locale, fake: Any, drawn: Random) -> str:
     """Return the name of a town: large ones more often, some of Faker's own."""
     if locale.code not in _NO_TOWNS and drawn.random() < 0.4:
         return str(fake.city())
-    towns = towns_of(locale.country)
+    towns = list_towns(locale.country)
     return towns[min(int(len(towns) * drawn.random() ** 2), len(towns) - 1)]
 
 

@@ -22,8 +22,8 @@ def draw_company_name(locale: Locale, drawn: Random) -> tuple[str, str]:
     """Return the proper name of a company and its trade."""
     language = locale.code[:2]
     trade = drawn.choice(_TRADES.get(language, _TRADES["en"]).split())
-    men, women, last_names = words.names_of(locale.code)
-    town = drawn.choice(words.towns_of(locale.country))
+    men, women, last_names = words.list_person_names(locale.code)
+    town = drawn.choice(words.list_towns(locale.country))
     way = drawn.choices(("last", "two", "coined", "spare", "town", "person", "ending"), (30, 10, 15, 10, 10, 10, 15))[0]
     if way == "last":
         proper = drawn.choice(last_names)
@@ -106,7 +106,7 @@ def draw_company(locale: Locale, drawn: Random) -> Thing:
     fake = words.open_faker(locale.code, drawn)
     proper, trade = draw_company_name(locale, drawn)
     form = drawn.choice(_FORMS.get(locale.country, _FORMS["US"]))
-    form = form.replace("{last}", drawn.choice(words.names_of(locale.code)[2]))
+    form = form.replace("{last}", drawn.choice(words.list_person_names(locale.code)[2]))
     host = "".join(filter(str.isalnum, slips.strip_marks(slips.to_latin(proper)).lower()))
     ending = locale.country.lower() if locale.country != "US" else "com"
     site = f"{host}.{drawn.choice((ending, 'com'))}" if host and host.isascii() else f"{coin(drawn).lower()}.{ending}"
@@ -148,7 +148,7 @@ def _draw_kin(company: Thing, locale: Locale, drawn: Random) -> list[Thing]:
 def change_company(company: Thing, drawn: Random, noise: float) -> Thing:
     """Return a company as another register knows it: moved, with another phone or form."""
     made = dict(company)
-    locale = words.locale_of(company["locale"])
+    locale = words.make_locale(company["locale"])
     if drawn.random() < 0.15 * noise:
         fake = words.open_faker(locale.code, drawn)
         made["address"] = (words.draw_street(locale.code, fake, drawn), str(drawn.randint(1, 220)), "")

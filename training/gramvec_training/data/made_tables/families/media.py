@@ -29,7 +29,7 @@ def draw_phrase(language: str, drawn: Random) -> str:
 
 def draw_artist(locale: str, drawn: Random) -> str:
     """Return a person or a band."""
-    men, women, last = words.names_of(locale)
+    men, women, last = words.list_person_names(locale)
     if drawn.random() < 0.6:
         gap = "" if locale in ("ja_JP", "ko_KR") else " "
         pair = (drawn.choice(men + women), drawn.choice(last))
@@ -125,7 +125,7 @@ def draw_books(drawn: Random, count: int, kin: float) -> list[Thing]:
     ]
     made: list[Thing] = []
     while len(made) < count:
-        men, women, last = words.names_of(locale)
+        men, women, last = words.list_person_names(locale)
         author = people.PersonName(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale[:2])
         name = [part(draw_phrase(locale[:2], drawn))]
         if drawn.random() < 0.3:
@@ -194,7 +194,7 @@ def draw_drinks(drawn: Random, count: int, kin: float) -> list[Thing]:
     country = words.LOCALES[locale]
     makers = []
     for _ in range(max(6, count // 6)):
-        root = drawn.choice((drawn.choice(words.names_of(locale)[2]), drawn.choice(words.towns_of(country))))
+        root = drawn.choice((drawn.choice(words.list_person_names(locale)[2]), drawn.choice(words.list_towns(country))))
         makers.append(drawn.choice(_WORDS["wineries" if wine else "breweries"]).format(root))
     made: list[Thing] = []
     while len(made) < count:
@@ -259,7 +259,7 @@ def draw_artists(drawn: Random, count: int, kin: float) -> list[Thing]:
     schools = drawn.sample(_WORDS["schools"], drawn.randint(3, len(_WORDS["schools"])))
     while len(made) < count:
         locale = drawn.choice(locales)
-        men, women, last = words.names_of(locale.code)
+        men, women, last = words.list_person_names(locale.code)
         name = people.PersonName(drawn.choice(men + women), "", drawn.choice(last), "", "", "m", locale.code[:2])
         born = drawn.randint(1500, 1990)
         made.append(_artist(name, born, locale.country, drawn.choice(schools), drawn))

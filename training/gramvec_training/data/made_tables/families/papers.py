@@ -22,8 +22,8 @@ def draw_compound(drawn: Random) -> str:
     shown = drawn.sample(_WORDS["substituents"].split(), drawn.randint(1, 3))
     places = sorted(drawn.sample(range(1, 9), len(shown)))
     head = "-".join(
-        f"{place}-({some})" if some[0].isdigit() else f"{place}-{some}"
-        for place, some in zip(places, shown, strict=True)
+        f"{place}-({substituent})" if substituent[0].isdigit() else f"{place}-{substituent}"
+        for place, substituent in zip(places, shown, strict=True)
     )
     ester = f"{drawn.choice(('ethyl', 'methyl', 'benzyl'))} " if drawn.random() < 0.3 else ""
     ring = drawn.choice(("", "", f"-{drawn.randint(1, 4)}H-"))
@@ -42,7 +42,7 @@ def draw_title(templates: list[str], drawn: Random) -> str:
     first, second = drawn.sample(_WORDS["diseases"], 2)
     return drawn.choice(templates).format(
         c=draw_compound(drawn), m=drawn.choice(_WORDS["materials"]), d=first, d2=second, o=draw_species(drawn),
-        p=drawn.choice(words.towns_of(drawn.choice(countries))[:200]), t=drawn.choice(_WORDS["topics"]),
+        p=drawn.choice(words.list_towns(drawn.choice(countries))[:200]), t=drawn.choice(_WORDS["topics"]),
         w=drawn.choice(_WORDS["ways"]), n=drawn.choice(_WORDS["ordinals"]).split("|")[0], y=drawn.randint(1960, 2024),
     )  # fmt: skip
 
@@ -88,7 +88,7 @@ def draw_papers(drawn: Random, count: int, kin: float) -> list[Thing]:
 
 
 def _draw_author(locale: str, drawn: Random) -> people.PersonName:
-    men, women, last = words.names_of(locale)
+    men, women, last = words.list_person_names(locale)
     first = drawn.choice(men + women)
     if drawn.random() < 0.3:
         first = f"{first} {drawn.choice('ABCDEFGHJKLMPRST')}"
@@ -163,7 +163,7 @@ def draw_species_list(drawn: Random, count: int, kin: float) -> list[Thing]:
         name = draw_species(drawn)
         order = drawn.choice(orders)
         for _ in range(1 if drawn.random() > 0.3 + kin else drawn.randint(2, 8)):
-            author = drawn.choice(words.names_of(drawn.choice(_AUTHORS))[2])
+            author = drawn.choice(words.list_person_names(drawn.choice(_AUTHORS))[2])
             made.append(
                 {
                     "species": Title(

@@ -129,16 +129,16 @@ def draw_people(drawn: Random, count: int, kin: float) -> list[Thing]:
 def draw_person(locale: Locale, drawn: Random, *, middles: bool) -> Thing:
     """Return a person with all that a register holds."""
     fake = words.open_faker(locale.code, drawn)
-    men, women, last_names = words.names_of(locale.code)
+    men, women, last_names = words.list_person_names(locale.code)
     gender = drawn.choice("mf")
-    some = men if gender == "m" else women
+    first_names = men if gender == "m" else women
     last = drawn.choice(last_names)
     if locale.code in ("es_ES", "es_MX", "pt_BR", "pt_PT") and drawn.random() < 0.5:
         last = f"{last} {drawn.choice(last_names)}"
     language = locale.code[:2]
     name = PersonName(
-        _draw_first(some, drawn), drawn.choice(some) if middles and drawn.random() < 0.5 else "",
-        last_of(last, gender, language), drawn.choice(_TITLES[gender]) if drawn.random() < 0.06 else "",
+        _draw_first(first_names, drawn), drawn.choice(first_names) if middles and drawn.random() < 0.5 else "",
+        write_last_name(last, gender, language), drawn.choice(_TITLES[gender]) if drawn.random() < 0.06 else "",
         "", gender, language,
     )  # fmt: skip
     return _fill(
@@ -156,22 +156,26 @@ def draw_person(locale: Locale, drawn: Random, *, middles: bool) -> Thing:
     )
 
 
-def _draw_first(some: tuple[str, ...], drawn: Random) -> str:
-    return drawn.choice(some[: max(10, len(some) // 4)]) if drawn.random() < 0.4 else drawn.choice(some)
+def _draw_first(first_names: tuple[str, ...], drawn: Random) -> str:
+    return (
+        drawn.choice(first_names[: max(10, len(first_names) // 4)])
+        if drawn.random() < 0.4
+        else drawn.choice(first_names)
+    )
 
 
 def _fill(person: Thing, drawn: Random) -> Thing:
     """Return a person with what follows from the rest: mail, numbers, parts of the name."""
     name: PersonName = person["person"]
     person["first"] = person["last"] = name
-    person["email"] = mail_of(name, drawn)
+    person["email"] = write_mail(name, drawn)
     person["number"] = f"{drawn.randint(1000, 9_999_999)}"
     person["id"] = f"{drawn.choice('ABCXPK')}{drawn.randint(100000, 999999)}-{drawn.randint(10, 99)}"
     person["gender"] = name.gender.upper()
     return person
 
 
-def mail_of(name: PersonName, drawn: Random) -> str:
+def write_mail(name: PersonName, drawn: Random) -> str:
     """Return an address of mail that comes from a name, or from nothing."""
     first, last = (
         "".join(filter(str.isalnum, slips.strip_marks(slips.to_latin(part)).lower()))
@@ -203,7 +207,7 @@ def _draw_flat(drawn: Random) -> str:
     return form.format(drawn.randint(1, 60), drawn.choice("ABCD"), drawn.randint(1, 6))
 
 
-def last_of(last: str, gender: str, language: str) -> str:
+def write_last_name(last: str, gender: str, language: str) -> str:
     """Return a last name as a woman has it where the language tells."""
     if gender == "f":
         for languages, male, female in _FEMALE_LAST:
@@ -238,7 +242,9 @@ def draw_kin(person: Thing, locale: Locale, drawn: Random) -> list[Thing]:
         if not first:
             return []
         gender = "f" if name.gender == "m" else "m"
-        changed = name._replace(first=first, gender=gender, last=last_of(name.last, gender, name.language), title="")
+        changed = name._replace(
+            first=first, gender=gender, last=write_last_name(name.last, gender, name.language), title=""
+        )
         return [_fill({**person, "born": other["born"], "person": changed}, drawn)]
     if way == "neighbor":
         street, number, flat = person["address"]
@@ -247,7 +253,7 @@ def draw_kin(person: Thing, locale: Locale, drawn: Random) -> list[Thing]:
     if way == "namesake":
         return [_fill(other | {"person": new._replace(first=name.first, last=name.last, gender=name.gender)}, drawn)]
     # Of one family in another place.
-    return [_fill(other | {"person": new._replace(last=last_of(name.last, new.gender, name.language))}, drawn)]
+    return [_fill(other | {"person": new._replace(last=write_last_name(name.last, new.gender, name.language))}, drawn)]
 
 
 def _at_home(person: Thing, other: Thing, drawn: Random) -> Thing:
@@ -257,7 +263,7 @@ def _at_home(person: Thing, other: Thing, drawn: Random) -> Thing:
     made = _fill(
         other
         | {key: person[key] for key in shared}
-        | {"person": new._replace(last=last_of(name.last, new.gender, name.language))},
+        | {"person": new._replace(last=write_last_name(name.last, new.gender, name.language))},
         drawn,
     )
     return made | {"email": person["email"]} if drawn.random() < 0.1 else made
@@ -285,7 +291,7 @@ def change_customer(person: Thing, drawn: Random, noise: float) -> Thing:
 
 
 def _move(person: Thing, drawn: Random) -> Thing:
-    locale = _locale_of(person)
+    locale = _find_locale(person)
     fake = words.open_faker(locale.code, drawn)
     return person | {
         "address": (words.draw_street(locale.code, fake, drawn), _draw_number(drawn), _draw_flat(drawn)),
@@ -298,7 +304,7 @@ def change_person(person: Thing, drawn: Random, noise: float) -> Thing:
     """Return a person as another register knows them: moved, married, with another phone and address of mail."""
     made = dict(person)
     name: PersonName = person["person"]
-    locale = _locale_of(person)
+    locale = _find_locale(person)
     if drawn.random() < 0.3 * noise:
         fake = words.open_faker(locale.code, drawn)
         made["address"] = (words.draw_street(locale.code, fake, drawn), _draw_number(drawn), _draw_flat(drawn))
@@ -308,24 +314,24 @@ def change_person(person: Thing, drawn: Random, noise: float) -> Thing:
                 words.draw_town(locale, fake, drawn),
             )
     if name.gender == "f" and drawn.random() < 0.12 * noise:
-        last = last_of(drawn.choice(words.names_of(locale.code)[2]), "f", name.language)
+        last = write_last_name(drawn.choice(words.list_person_names(locale.code)[2]), "f", name.language)
         made["person"] = name._replace(last=f"{name.last}-{last}" if drawn.random() < 0.25 else last)
         made["first"] = made["last"] = made["person"]
     if drawn.random() < 0.3 * noise:
         made["phone"] = words.draw_phone(locale, drawn)
     if drawn.random() < 0.25 * noise:
-        made["email"] = mail_of(made["person"], drawn)
+        made["email"] = write_mail(made["person"], drawn)
     if drawn.random() < 0.4 * noise:
         made["employer"] = None
     return made
 
 
-def _locale_of(person: Thing) -> Locale:
+def _find_locale(person: Thing) -> Locale:
     language = person["person"].language
     for code, country in words.LOCALES.items():
         if code[:2] == language and country == person["country"]:
-            return words.locale_of(code)
-    return words.locale_of("en_US")
+            return words.make_locale(code)
+    return words.make_locale("en_US")
 
 
 _COLUMNS = {

@@ -9,7 +9,7 @@ from typing import Any
 from gramvec_training.data.made_tables import writing
 from gramvec_training.data.made_tables.lexicon import LEXICON
 from gramvec_training.data.made_tables.records import Column, Thing, ThingFamily
-from gramvec_training.data.made_tables.titles import Part, Title, measure, part, text_of, write_title
+from gramvec_training.data.made_tables.titles import Part, Title, measure, part, word_parts, write_title
 
 _WORDS = LEXICON["products"]
 _KINDS: list[dict[str, Any]] = _WORDS["kinds"]
@@ -107,11 +107,11 @@ def _fill(base: list[Part], attributes: dict[str, Part], group: str, price: Deci
         ),
         None,
     )
-    rest = [some for name, some in attributes.items() if name != "code" and some not in (color, size)]
+    rest = [attribute for name, attribute in attributes.items() if name != "code" and attribute not in (color, size)]
     everything = (*base, *attributes.values())
     return {
         "title": Title(everything, extras),
-        "short": Title((brand, line, kind, *(some for some in (code,) if some))),
+        "short": Title((brand, line, kind, *((code,) if code else ()))),
         "brand": brand.ways[0],
         "maker": Title((brand,)),
         "name": Title((line, kind), extras),
@@ -119,7 +119,7 @@ def _fill(base: list[Part], attributes: dict[str, Part], group: str, price: Deci
         "color": Title((color,)) if color else None,
         "size": Title((size,)) if size else None,
         "about": Title(
-            (*everything, *(rest * 2)[:3], part(f"{kind.ways[0]} with {text_of(rest) or 'warranty'}", 0.5)), extras
+            (*everything, *(rest * 2)[:3], part(f"{kind.ways[0]} with {word_parts(rest) or 'warranty'}", 0.5)), extras
         ),
         "group": group,
         "price": price,
@@ -164,12 +164,12 @@ def draw_software(drawn: Random, count: int, kin: float) -> list[Thing]:
             "platform": part(drawn.choice(_SOFT["platforms"]), 0.4),
             "users": part(drawn.choice(_SOFT["users"]), 0.35),
         }
-        base = {name: some for name, some in base.items() if name == "name" or drawn.random() < 0.65}
+        base = {name: piece for name, piece in base.items() if name == "name" or drawn.random() < 0.65}
         price = Decimal(drawn.randint(999, 79_999)) / 100
         made.append(_fill_software(maker, base, price))
         while drawn.random() < 0.25 + kin and len(base) > 1:
             new = dict(base)
-            name = drawn.choice([some for some in new if some != "name"])
+            name = drawn.choice([key for key in new if key != "name"])
             new[name] = (
                 part(f"{drawn.randint(2003, 2012)}")
                 if name == "version"

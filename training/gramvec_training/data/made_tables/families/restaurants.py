@@ -36,7 +36,7 @@ def draw_restaurants(drawn: Random, count: int, kin: float) -> list[Thing]:
 
 def _draw_one(locale: Locale, towns: list[str], drawn: Random) -> Thing:
     fake = words.open_faker(locale.code, drawn)
-    men, women, last = words.names_of(locale.code)
+    men, women, last = words.list_person_names(locale.code)
     town = drawn.choice(towns)
     filled = {
         "l": drawn.choice(last), "l2": drawn.choice(last), "f": drawn.choice(men + women), "t": town,
@@ -66,7 +66,7 @@ def change_restaurant(place: Thing, drawn: Random, noise: float) -> Thing:
     if drawn.random() < 0.35 * noise:
         made["kind"] = drawn.choice(_WORDS["cuisines"].split())
     if drawn.random() < 0.1 * noise:
-        made["phone"] = words.draw_phone(words.locale_of(place["locale"]), drawn)
+        made["phone"] = words.draw_phone(words.make_locale(place["locale"]), drawn)
     return made
 
 

@@ -33,7 +33,7 @@ def draw_sites(drawn: Random, count: int, kin: float) -> list[Thing]:
     known = set(_WORDS["hospitals"]) if "schools" not in names else set(_WORDS["schools"])
     codes = [code for code in words.LOCALES if code[:2] in known]
     number = 1 if drawn.random() < 0.6 else drawn.randint(2, 5)
-    locales = [words.locale_of(drawn.choice(codes)) for _ in range(number)]
+    locales = [words.make_locale(drawn.choice(codes)) for _ in range(number)]
     chains = drawn.sample(_WORDS["chains"], drawn.randint(1, 5))
     made: list[Thing] = []
     while len(made) < count:
@@ -57,17 +57,17 @@ def _draw_site(locale: Locale, name: str, chains: list[str], drawn: Random) -> T
     else:
         language = locale.code[:2]
         ways = drawn.choice(_WORDS[name].get(language, _WORDS[name]["en"])).split("|")
-    last = drawn.choice(words.names_of(locale.code)[2])
+    last = drawn.choice(words.list_person_names(locale.code)[2])
     saints = drawn.choice(_WORDS["saints"]).split("|")
     named = [last] if locale.code[:2] in ("ja", "zh", "ko", "ru", "tr") or drawn.random() < 0.4 else saints
-    ways = [way.format(s=some, t=town, n=number, street=street) for way in ways for some in named]
+    ways = [way.format(s=name_of_site, t=town, n=number, street=street) for way in ways for name_of_site in named]
     return {
         "site": Title((Part(tuple(dict.fromkeys(ways))),)),
         "address": (street, str(drawn.randint(1, 220)), ""),
         "postcode": words.draw_postcode(locale, fake, drawn),
         "town": town,
         "country": locale.country,
-        "state": _state_of(town),
+        "state": _choose_state(town),
         "phone": words.draw_phone(locale, drawn),
         "operator": drawn.choice(_OPERATORS).format(town),
         "code": f"{locale.country}{drawn.randint(1000, 99999)}",
@@ -75,7 +75,7 @@ def _draw_site(locale: Locale, name: str, chains: list[str], drawn: Random) -> T
     }
 
 
-def _state_of(town: str) -> str:
+def _choose_state(town: str) -> str:
     """Return one of eight states, the same for the same town."""
     return ("North", "South", "East", "West", "Central", "Coast", "Highlands", "Lakes")[sum(map(ord, town)) % 8]
 
@@ -108,7 +108,7 @@ def _other_number(text: str, number: str) -> str:
 def change_site(site: Thing, drawn: Random, noise: float) -> Thing:
     """Return a site as another list has it: with another entrance, phone or operator."""
     made = dict(site)
-    locale = words.locale_of(site["locale"])
+    locale = words.make_locale(site["locale"])
     if drawn.random() < 0.25 * noise:
         made["phone"] = words.draw_phone(locale, drawn)
     if drawn.random() < 0.08 * noise:

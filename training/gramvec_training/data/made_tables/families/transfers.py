@@ -65,7 +65,7 @@ def write_purpose(value: Purpose, style: Style, drawn: Random, noise: float) -> 
 def draw_transfers(drawn: Random, count: int, kin: float) -> list[Thing]:
     """Return transfers; many payers pay month after month, or several invoices."""
     language = drawn.choice(tuple(_MONTHS))
-    locale = words.locale_of(_LOCALE[language])
+    locale = words.make_locale(_LOCALE[language])
     start = date(drawn.randint(2015, 2025), drawn.randint(1, 12), 1)
     form = drawn.choice(("{y}-{n:04d}", "{n}", "R{y}{n:05d}", "{y}/{n}", "{n}/{m:02d}/{y}", "A{n:06d}"))
     payers = max(5, int(count * (1 - min(kin + 0.2, 0.9))))
@@ -118,7 +118,7 @@ def change_transfer(thing: Thing, drawn: Random, noise: float) -> Thing:
         made["iban"] = None
     if isinstance(thing["payer"], people.PersonName) and drawn.random() < 0.08 * noise:
         # Husband or wife pays.
-        first = drawn.choice(words.names_of(_LOCALE[thing["purpose"].language])[1])
+        first = drawn.choice(words.list_person_names(_LOCALE[thing["purpose"].language])[1])
         made["payer"] = thing["payer"]._replace(first=first)
     return made
 
