@@ -579,5 +579,6 @@ def test_the_page_says_how_labels_are_used(files: Path, tmp_path: Path) -> None:
     (commands,) = (block for block in blocks("sh", PAGE) if "--save-matcher" in block)
     printed = shell(commands, tmp_path)
     lines = printed.splitlines()
-    assert lines[0] == "left_id,right_id,match,score,left,right" and lines[3] == "left_id,right_id,score,left,right"
+    assert lines[0] == "left_id,right_id,match,score,left,right,texts_digest"
+    assert lines[3] == "left_id,right_id,score,left,right"
     assert sum(bool(re.match(r"a(\d+),b\1,", line)) for line in lines) > 50

@@ -67,7 +67,11 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
 
 @click.command("dedupe", short_help="Find near-duplicates in a file.")
 @source_argument
-@click.option("--on", multiple=True, metavar="COLUMN", help=f"Compare this column; repeatable.  [default: {COLUMN}]")
+@click.argument("more_sources", metavar="[INPUT]...", nargs=-1,
+                type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True))  # fmt: skip
+@click.option("--on", multiple=True, metavar="COLUMN",
+              help="Compare this column; repeatable. With --against NAME=OTHER where documents have it as OTHER.  "
+              f"[default: {COLUMN}, or the index's column]")  # fmt: skip
 @click.option("--id", metavar="COLUMN",
               help='Column of the ids; none: the lines\' numbers. ["id" if there is one, else the number]')  # fmt: skip
 @click.option("--by", type=click.Choice(BYS), default="letters", show_default=True,
@@ -81,6 +85,8 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @columns_option("none", "compared", "all", help="Which columns of INPUT the list has beside ids, lines and scores.")
 @click.option("--groups", is_flag=True, help="List groups instead: lines that a chain of pairs joins.")
+@click.option("--groups-file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Keep the ids of groups in FILE, which the next run with new lines continues.")  # fmt: skip
 @click.option("--unique", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="FILE",
               help="Write INPUT there without lines that repeat one that stays; no list but to --output.")  # fmt: skip
 @click.option("--map", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
@@ -107,11 +113,11 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
 def dedupe(**options: Any) -> None:
     """List the pairs of lines of INPUT that are nearly the same: ids, lines, score and texts, a table with a header.
 
-    INPUT is what `gramvec embed` reads. The score is the probability that two lines are the same thing, by their words,
-    numbers and letters, as of `gramvec match`; equal lines have 1, and empty ones are no duplicates. Of up to 100,000
-    different lines the nearest of each are compared; of more, likely ones, and the share that was found is measured and
-    reported. With --by meaning the score is a cosine. Tabs and line feeds in listed texts are spaces; --format
-    jsonl and csv have them unchanged.
+    INPUT is what `gramvec embed` reads; several are one table, with a column of the source. The score is the
+    probability that two lines are the same thing, by their words, numbers and letters, as of `gramvec match`; equal
+    lines have 1, and empty ones are no duplicates. Of up to 100,000 different lines the nearest of each are
+    compared; of more, likely ones, and the share that was found is measured and reported. With --by meaning the
+    score is a cosine. Tabs and line feeds in listed texts are spaces; --format jsonl and csv have them unchanged.
 
     \b
     Examples:
@@ -120,6 +126,7 @@ def dedupe(**options: Any) -> None:
       gramvec dedupe people.csv --on name --unique unique.csv --keep complete --report duplicates.html
       gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --format jsonl
       gramvec dedupe people.csv --on name --labels answers.csv --unique unique.csv --map map.csv
+      gramvec dedupe crm.csv shop.csv --on name --groups --groups-file groups.jsonl
       gramvec dedupe questions.txt --by meaning --threshold 0.8
       sort titles.txt | gramvec dedupe --unique - > unique.txt
       gramvec dedupe new.csv --against tickets.index --on subject --unique fresh.csv --report known.html

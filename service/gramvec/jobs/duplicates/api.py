@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,8 +18,10 @@ from gramvec.jobs.duplicates.distinct import (
     DuplicateRows,
     RowNames,
     distinct_rows,
+    join_sources,
     staying_rows,
 )
+from gramvec.jobs.duplicates.group_file import GroupFile
 from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
 from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
@@ -42,13 +46,15 @@ def dedupe(
     keep: Keep = "first",
     labels: LabelTriples | None = None,
     matcher: Matcher | None = None,
+    groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
 ) -> DuplicateRows:
     """Return the duplicates among rows: pairs, groups, and the rows that stay.
 
     Args:
         rows: texts, any iterable of str; or a table: an iterable of dicts, a dict of lists, or a frame of pandas,
-            polars or pyarrow. None, NaN and pandas.NA are "".
+            polars or pyarrow. None, NaN and pandas.NA are "". Several tables are one: a dict of tables by their names,
+            or a list of frames. Rows are counted through all; `names.sources` has the table of each.
         on: the compared columns, at most 16; None for all of them but `id`.
         id: a column that names the rows, and is not compared unless `on` has it.
         by: "letters" for the probability that two rows are the same thing, by their words, numbers and letters, as
@@ -61,6 +67,8 @@ def dedupe(
         labels: (row, other row, whether they are the same thing) for some pairs, rows from 0. These are then as
             labeled, and other pairs have the probabilities of a matcher that learns from them, if there are enough.
         matcher: scores the pairs, learned before; without `on` its columns are compared.
+        groups_file: a file that keeps the ids of groups, which `group_ids` has: the first call makes it, and the next
+            one, with new or changed rows, continues it. Rows are known again by `id`, or without one by their texts.
         threads: threads of the comparison by letters.
 
     Returns:
@@ -73,7 +81,14 @@ def dedupe(
         InputError: rows or options are not valid, or SciPy is not installed.
     """
     _check_options(by, keep, model, labels, matcher)
+    sources, rows = join_sources(rows)
     columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
+    names = names._replace(sources=sources)
+    file = (
+        None
+        if groups_file is None
+        else GroupFile(Path(groups_file), names.columns, id, has_sources=sources is not None and id is not None)
+    )
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)
@@ -85,7 +100,9 @@ def dedupe(
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
         likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), names)
+    group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
+    stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
+    return DuplicateRows(distinct, likely, stays, names, group_ids)
 
 
 def _check_options(by: By, keep: Keep, model: Any, labels: Any, matcher: Matcher | None) -> None:

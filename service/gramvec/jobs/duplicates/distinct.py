@@ -18,7 +18,7 @@ from gramvec.jobs.pairs.model import ExpectedShare, facts_of
 from gramvec.jobs.tables.outputs import free_names
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Floats, Int64s
-from gramvec.text.frames import column_of, names_of, table_of
+from gramvec.text.frames import column_of, names_of, rows_of, table_of
 
 MAX_PAIRS = 10_000_000
 
@@ -60,6 +60,33 @@ def distinct_rows(columns: Sequence[Sequence[str]]) -> DistinctRows:
     return DistinctRows([[row[at] for row in places] for at in range(len(columns))], of_row)
 
 
+def join_sources(rows: Any) -> tuple[list[str] | None, Any]:
+    """Return the rows of several tables as one list of dicts, with the table of each; None and other rows as they are.
+
+    Args:
+        rows: several tables are a dict of frames, dicts of columns or lists of dicts, or a list of frames, whose names
+            are their places.
+    """
+    tables: dict[str, Any] = {}
+    if isinstance(rows, Mapping) and rows and all(map(_is_table, rows.values())):
+        tables = {str(name): table for name, table in rows.items()}
+    elif isinstance(rows, list | tuple) and rows and all(len(getattr(table, "shape", ())) == 2 for table in rows):
+        tables = {str(place): table for place, table in enumerate(rows)}
+    if not tables:
+        return None, rows
+    sources: list[str] = []
+    joined: list[Any] = []
+    for name, table in tables.items():
+        joined += rows_of(table)
+        sources += [name] * (len(joined) - len(sources))
+    return sources, joined
+
+
+def _is_table(value: Any) -> bool:
+    is_rows = isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], Mapping)
+    return is_rows or isinstance(value, Mapping) or len(getattr(value, "shape", ())) == 2
+
+
 class RowNames(NamedTuple):
     """What the rows and the compared columns of a table are called.
 
@@ -68,17 +95,19 @@ class RowNames(NamedTuple):
         ids: the value of each row in the column of ids; None without one.
         lines: the line of each row of a file, or its number there; None for rows of no file.
         id_column: the column of ids.
+        sources: the table of each row, where there are several.
     """
 
     columns: Sequence[str] = ("text",)
     ids: list[Any] | None = None
     lines: list[int] | None = None
     id_column: str | None = None
+    sources: list[str] | None = None
 
     def of(self, rows: Int64s, prefix: str = "") -> dict[str, FrameColumn]:
         """Return the columns that name rows, `prefix` before their names."""
         found: dict[str, FrameColumn] = {f"{prefix}row": rows}
-        for name, values in (("id", self.ids), ("line", self.lines)):
+        for name, values in (("source", self.sources), ("id", self.ids), ("line", self.lines)):
             if values is not None:
                 found[prefix + name] = [values[row] for row in rows.tolist()]
         return found
@@ -118,12 +147,15 @@ class DuplicateRows(ResultTable):
         likely: the pairs of those, with the threshold and the share of them that is expected to be right.
         stays: int64[n], the row that stays for each row: itself, or one that is equal to it or makes a pair with it.
         names: what the rows and the compared columns are called.
+        group_ids: int64[n], the id of each row's group in a file of groups, 0 for a row without a text; None without a
+            file.
     """
 
     distinct: DistinctRows
     likely: LikelyPairs
     stays: Int64s
     names: RowNames = field(default_factory=RowNames)
+    group_ids: Int64s | None = None
 
     def __repr__(self) -> str:
         rows, kept = len(self.stays), len(self.kept)
@@ -198,6 +230,7 @@ class DuplicateRows(ResultTable):
         Raises:
             InputError: the rules are not valid, or these are other rows.
         """
+        sources, rows = join_sources(rows)
         table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
         columns = {"text": table} if isinstance(table, list) else {
             str(name): column_of(table, name) for name in names_of(table)
@@ -210,7 +243,10 @@ class DuplicateRows(ResultTable):
         }
         changed = merge_records(parse_merge(rules), groups, records, [*columns], self.names.id_column)
         kept = self.kept.tolist()
-        return {name: [changed.get(row, {}).get(name, column[row]) for row in kept] for name, column in columns.items()}
+        merged: dict[str, list[Any]] = {} if sources is None else {"source": [sources[row] for row in kept]}
+        for name, free in free_names([*columns], "row_", merged).items():
+            merged[free] = [changed.get(row, {}).get(name, columns[name][row]) for row in kept]
+        return merged
 
     @property
     def empty(self) -> int:
@@ -254,16 +290,35 @@ class DuplicateRows(ResultTable):
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """Groups of several rows that a chain of pairs joins, in the order of their first rows."""
+        """Groups of several rows that a chain of pairs joins, or a file of groups, in the order of their first rows."""
+        return [rows for rows in self._all_groups() if len(rows) > 1]
+
+    def numbered_groups(self) -> list[tuple[int, list[int]]]:
+        """Return the groups with their numbers: those of several rows from 1, or all of a file of groups by their ids.
+
+        A row without a text is in no group of a file.
+        """
+        ids = self.group_ids
+        if ids is None:
+            return [*enumerate(self.groups, start=1)]
+        return [(int(ids[rows[0]]), rows) for rows in self._all_groups() if ids[rows[0]]]
+
+    def _all_groups(self) -> list[list[int]]:
+        """Return all groups, those of one row, too, in the order of their first rows."""
         of_row = self.distinct.of_row
         different = len(self.distinct.columns[0])
         # A row without a text is a group of its own.
-        of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
-        roots = np.where(of_row < 0, different + np.arange(len(of_row)), np.append(of_text, -1)[of_row])
+        if self.group_ids is None:
+            of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
+            roots = np.append(of_text, -1)[of_row]
+        else:
+            _, first, place = np.unique(self.group_ids, return_index=True, return_inverse=True)
+            roots = first[place]
+        roots = np.where(of_row < 0, len(of_row) + different + np.arange(len(of_row)), roots)
         order = np.argsort(roots, kind="stable")
         edges = np.flatnonzero(np.diff(roots[order], prepend=-1, append=-1))
         rows = order.tolist()
-        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True) if b - a > 1]
+        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
 def staying_rows(distinct: DistinctRows, pairs: NearPairs, keep: Keep, cells: Int64s | None = None) -> Int64s:

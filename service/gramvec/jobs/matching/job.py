@@ -23,6 +23,7 @@ from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
+from gramvec.jobs.matching.inputs import DIGEST
 from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
 from gramvec.jobs.matching.match_rows import (
     EXPLAINED,
@@ -180,7 +181,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         labels = None
         if self.labels:
             ids = tables.left.ids, tables.right.ids
-            labels = self.read_labels(*ids, tables.digest_of, self.on_error, watch)
+            labels = self.read_labels(*ids, tables.digest_of, self.on_error, watch, numbered=tables.numbered)
         pair = TablePair(
             tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same,
             threads=self.threads or count_cores(), progress=watch,
@@ -364,7 +365,11 @@ class PairsJob(InputFile, TableOutput):
 
 def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:
     records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
-    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, (record | {"match": ""} for record in records))
+    rows = (
+        record | {"match": "", DIGEST: tables.digest_of(left, right)}
+        for record, left, right in zip(records, pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    )
+    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, rows)
     watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to `labels`")
 
 

@@ -42,15 +42,23 @@ class PairLabelOptions(FileJob):
         return self
 
     def read_labels(
-        self, left: Sequence[str], right: Sequence[str], digest_of: DigestOfRows, on_error: OnError, watch: JobWatch
+        self,
+        left: Sequence[str],
+        right: Sequence[str],
+        digest_of: DigestOfRows,
+        on_error: OnError,
+        watch: JobWatch,
+        *,
+        numbered: bool,
     ) -> PairLabels:
         """Read the labels of pairs of rows with these ids, and report those that are skipped.
 
+        `numbered` if these ids are numbers of rows.
         Raises InputError as `gramvec.jobs.matching.inputs.read_labels` does.
         """
         labels, skipped = read_labels(
             self.labels, left, right, delimiter=self.labels_delimiter, encoding=self.labels_encoding,
-            on_error=on_error, digest_of=digest_of,
+            on_error=on_error, digest_of=digest_of, numbered=numbered,
         )  # fmt: skip
         if skipped:
             watch.report(f"skipped {skipped:,} labels that are bad or contradict another")
