@@ -72,8 +72,8 @@ class ServiceError(GramvecError):
         self.retry_after = retry_after
 
 
-def import_extra(module: str, extra: str, purpose: str) -> Any:
-    """Return an imported module of a library that an extra of gramvec installs.
+def import_extra(module: str, extra: str | None, purpose: str) -> Any:
+    """Return an imported module of a library that an extra of gramvec installs; None for one that has no extra.
 
     Raises:
         InputError: it is not installed, or does not load; the message names what needs it, and how to install it.
@@ -81,7 +81,8 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise InputError(f"{purpose} needs {error.name}; install it with: pip install 'gramvec[{extra}]'") from error
+        install = f"'gramvec[{extra}]'" if extra else error.name
+        raise InputError(f"{purpose} needs {error.name}; install it with: pip install {install}") from error
     except ImportError as error:  # installed, and its libraries do not load
         raise InputError(f"{purpose} needs {module}, which does not load: {quote(error)}") from error
 

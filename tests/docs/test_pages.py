@@ -23,7 +23,7 @@ PAGES = sorted(
 )
 # Pages that show what each block prints that prints something.
 COMPLETE = {"api.md", "quickstart.md"}
-NEEDED = ("pyarrow", "scipy", "tantivy", "sparse_dot_topn")
+NEEDED = ("pandas", "polars", "pyarrow", "scipy", "tantivy", "sparse_dot_topn")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,51 @@ def test_which_row_stays() -> None:
     rows = ["acme limited", "Acme Limited!!", "acme limited.", "acme limited."]
     kept = {keep: gramvec.dedupe(rows, keep=keep).kept.tolist() for keep in ("first", "longest", "frequent")}  # type: ignore[arg-type]
     assert kept == {"first": [0], "longest": [1], "frequent": [2]}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_groups_keep_their_ids(named: bool, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"on": "name", "groups_file": tmp_path / "groups"} | ({"id": "id"} if named else {})
+    rows = [{"id": 7, "name": "Acme Inc"}, {"id": 8, "name": "bananas"}, {"id": 9, "name": None}]
+    first = gramvec.dedupe(rows, **options)
+    assert first.group_ids is not None and first.group_ids.tolist() == [1, 2, 0] and first.group_ids.dtype == np.int64
+    more = gramvec.dedupe([{"id": 10, "name": "Acme Incorporated"}, *rows[::-1]], **options)
+    assert more.group_ids is not None and more.group_ids.tolist() == [1, 0, 2, 1] and more.groups == [[0, 3]]
+    assert more.numbered_groups() == [(1, [0, 3]), (2, [2])]
+    changed = gramvec.dedupe([rows[0], {"id": 8, "name": "bananas, yellow, ripe"}], **options)
+    assert changed.group_ids is not None and changed.group_ids.tolist() == [1, 2 if named else 3]
+    with refused(InputError, "groups", "columns name"):
+        gramvec.dedupe(["a"], groups_file=options["groups_file"])
+    if named:
+        with refused(InputError, "row 0 and row 1", "id 7", index=1):
+            gramvec.dedupe([rows[0], rows[0]], **options)
+
+
+def test_several_tables_are_one_with_their_sources(tmp_path: Path) -> None:
+    crm = {"id": [1, 2], "name": ["Acme Inc", "bananas"], "city": ["Rome", None]}
+    shop = [{"id": 1, "name": "Acme Incorporated"}, {"id": 7, "name": "cherries", "phone": "312"}]
+    tables = {"crm": crm, "shop": shop}
+    found = gramvec.dedupe(tables, on="name", id="id", groups_file=tmp_path / "groups")
+    assert found.names.sources == ["crm", "crm", "shop", "shop"] and found.ids == ["1", "2", "1", "7"]
+    assert found.groups == [[0, 2]] and found.group_ids is not None and found.group_ids.tolist() == [1, 2, 1, 3]
+    columns = found.columns()
+    assert (columns["source"], columns["other_source"], columns["id"]) == (["crm"], ["shop"], ["1"])
+    assert found.merge(tables, "filled") == {
+        "source": ["crm", "crm", "shop"], "id": ["1", "2", "7"], "name": ["Acme Inc", "bananas", "cherries"],
+        "city": ["Rome", "", ""], "phone": ["", "", "312"],
+    }  # fmt: skip
+    again = gramvec.dedupe({"shop": shop[1:], "crm": crm}, on="name", id="id", groups_file=tmp_path / "groups")
+    assert again.group_ids is not None and again.group_ids.tolist() == [3, 1, 2]
+    assert gramvec.dedupe({"name": ["x", "x"]}).names.sources is None
+    with refused(InputError, "groups", "sources: True"):
+        gramvec.dedupe(crm, on="name", id="id", groups_file=tmp_path / "groups")
+
+
+def test_frames_in_a_list_are_named_by_their_places() -> None:
+    pd = pytest.importorskip("pandas")
+    frames = [pd.DataFrame({"name": ["Acme Inc", None]}), pd.DataFrame({"name": ["bananas", "Acme Inc"]})]
+    found = gramvec.dedupe(frames)
+    assert found.groups == [[0, 3]] and found.names.sources == ["0", "0", "1", "1"] and found.empty == 1
 
 
 def test_meanings() -> None:

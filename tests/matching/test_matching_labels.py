@@ -557,7 +557,11 @@ def test_options_that_do_not_go_together(files: Path) -> None:
         (("--labels", labels, "--matcher", labels), 2, b"one of them"),
         (("--save-matcher", "m.json"), 2, b"give --labels"),
         (("--keep-labels",), 2, b"give --labels"),
-        (("--review", "m.txt"), 1, b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet"),
+        (
+            ("--review", "m.txt"),
+            1,
+            b"nothing is written as .txt; name a file with one of .csv, .tsv, .jsonl, .parquet, .xlsx",
+        ),
         (("--labels", labels, "--save-matcher", labels), 1, b"is read by this command"),
         (("--labels", labels, "--save-matcher", files / "no" / "m.json"), 1, b"there is no folder"),
         (("--matcher", labels), 1, b"is not a valid matcher"),
@@ -575,5 +579,6 @@ def test_the_page_says_how_labels_are_used(files: Path, tmp_path: Path) -> None:
     (commands,) = (block for block in blocks("sh", PAGE) if "--save-matcher" in block)
     printed = shell(commands, tmp_path)
     lines = printed.splitlines()
-    assert lines[0] == "left_id,right_id,match,score,left,right" and lines[3] == "left_id,right_id,score,left,right"
+    assert lines[0] == "left_id,right_id,match,score,left,right,texts_digest"
+    assert lines[3] == "left_id,right_id,score,left,right"
     assert sum(bool(re.match(r"a(\d+),b\1,", line)) for line in lines) > 50

@@ -97,9 +97,12 @@ def replace_by_another(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [replace_by_another, Path.unlink, lambda path: path.write_text(HEADER), lambda path: os.truncate(path, 5)],
-    ids=["replaced", "removed", "a line less", "cut"],
-)
+    [
+        replace_by_another, Path.unlink, lambda path: path.write_text(HEADER), lambda path: os.truncate(path, 5),
+        lambda path: path.write_text(HEADER + "a,b,0\n"),
+    ],
+    ids=["replaced", "removed", "a line less", "cut", "another answer"],
+)  # fmt: skip
 def test_a_file_that_another_program_changed_takes_no_answer(path: Path, change: Callable[[Path], object]):
     file = AnswersFile(path, COLUMNS)
     file.add(["a", "b", "1"])
@@ -111,6 +114,16 @@ def test_a_file_that_another_program_changed_takes_no_answer(path: Path, change:
     assert file.answers == [["a", "b", "1"]]
     assert (path.read_bytes() if path.exists() else None) == left
     file.close()
+
+
+def test_a_file_that_is_replaced_while_an_answer_is_written_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = AnswersFile(path, COLUMNS)
+    wait, other = os.fsync, path.with_name("other")
+    other.write_text(HEADER)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (other.replace(path), wait(descriptor)))
+    with refused(InputError, "labels.csv", "another program"):
+        file.add(["a", "b", "1"])
+    assert (file.answers, path.read_text()) == ([], HEADER)
 
 
 def test_a_file_of_an_earlier_version_keeps_its_columns(path: Path):

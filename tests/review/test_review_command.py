@@ -22,12 +22,13 @@ from selenium.webdriver.common.by import By
 from test_app import until
 
 from browser_support import chromium
-from errors_support import refused
+from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import digest_texts, read_labels, why_changed
+from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.matching.matcher import PairLabels
 from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
@@ -272,17 +273,20 @@ def test_finishing_writes_safe_cells(folder: Path) -> None:
 
 
 def job_of(
-    texts: list[str], *, same: bool = False, write: Callable[[Any], list[str]] = lambda labels: []
+    texts: list[str],
+    *,
+    same: bool = False,
+    numbered: bool = False,
+    write: Callable[[Any], list[str]] = lambda labels: [],
 ) -> PairReview:
     ids = [f"r{at}" for at in range(len(texts))]
     fields = [Field(texts, texts, 1.0)]
-    return PairReview(
-        "t",
-        PairTables(
-            fields, [("name", "name")], None, (ids, ids), same, lambda left, right: f"abcd{left:06x}{right:06x}"
-        ),
-        write,
-    )
+
+    def digest_of(left: int, right: int) -> str:
+        return f"abcd{left:06x}{right:06x}"
+
+    tables = PairTables(fields, [("name", "name")], None, (ids, ids), same, digest_of, numbered)
+    return PairReview("t", tables, write)
 
 
 def test_pairs_are_found_by_their_ids() -> None:
@@ -296,6 +300,8 @@ def test_pairs_are_found_by_their_ids() -> None:
     assert one.find((names[1], names[0], names[2])) == one.find(names[:2]) == 0
     assert one.find((*names[:2], "0123456789abcdef")) == 0  # of other columns, so nothing is known of its texts
     assert one.find((*names[:2], names[2][:4] + "0" * 12)) is None
+    numbered = job_of(texts, same=True, numbered=True)
+    assert numbered.find(names) == 0 and numbered.find(names[:2]) is None
     assert all(left < right for left, right in map(one.rows, range(len(one.first().scores))))
 
 
@@ -334,9 +340,37 @@ def test_answers_about_rows_that_were_changed_are_refused(folder: Path) -> None:
         read_labels([labels], changed.left.ids, ids[1], digest_of=changed.digest_of)
     found = read_labels([labels], changed.left.ids, ids[1], digest_of=changed.digest_of, on_error="skip")
     assert found.skipped == 12
-    # Of other columns nothing is known.
+
+
+def test_rows_that_are_named_by_number_are_known_by_their_texts_alone(folder: Path) -> None:
+    now = digest_texts([("name", "name")], ["a"], ["b"], same=False)
     other = digest_texts([("name", "name"), ("kind", "kind")], ["a", "b"], ["c", "d"], same=False)
-    assert why_changed(other, changed.digest_of(0, 0)) is None and why_changed("", other) is None
+    assert why_changed(now, now, numbered=True) is None
+    assert [why_changed(digest, now, numbered=False) for digest in (other, "")] == [None, None]
+    assert_names(str(why_changed(other, now, numbered=True)), "other columns", "`id`")
+    assert_names(str(why_changed("", now, numbered=True)), "texts_digest", "`id`")
+    labels, review = folder / "labels.csv", folder / "review.csv"
+    rows = [f"{row},{row + step},{1 - step}\n" for row in range(2, 9) for step in (0, 1)]
+    labels.write_text("left,right,match\n" + "".join(rows))
+    tables: dict[str, Any] = {"left": folder / "left.csv", "right": folder / "right.csv", "id": "none"}
+    with refused(InputError, "labels.csv", "number", "texts_digest"):
+        PairReviewJob(**tables, on="name", labels=labels).run()
+    options: dict[str, Any] = {**tables, "labels": [labels]}
+    with refused(InputError, "labels.csv", "line 2", "number", "texts_digest"):
+        MatchJob(**options, on="name").run()
+    MatchJob(**tables, on="name", review=review).run()
+    asked = list(csv.DictReader(review.read_text().splitlines()))
+    with labels.open("w", newline="") as file:
+        writer = csv.DictWriter(file, asked[0])
+        writer.writeheader()
+        writer.writerows(row | {"match": at % 2} for at, row in enumerate(asked))
+    assert MatchJob(**options, on="name").run().matcher is not None
+    with refused(InputError, "labels.csv", "other columns"):
+        MatchJob(**options, on=["name", "id"]).run()
+    head, *lines = (folder / "right.csv").read_text().splitlines(keepends=True)
+    (folder / "right.csv").write_text(head + "".join(sorted(lines)))
+    with refused(InputError, "labels.csv", "other texts"):
+        MatchJob(**options, on="name").run()
 
 
 def test_a_digest_is_of_columns_and_texts() -> None:
@@ -346,4 +380,8 @@ def test_a_digest_is_of_columns_and_texts() -> None:
     assert one != digest_texts(columns, ["b"], ["a"], same=False)
     assert digest_texts(columns, ["a"], ["b"], same=True) == digest_texts(columns, ["b"], ["a"], same=True)
     assert digest_texts([("name", "name")], ["a"], ["b"], same=False)[:4] != one[:4]
+    both = [("name", "title"), ("city", "town")]
+    assert digest_texts(both, ["a", "x"], ["b", "y"], same=False) == digest_texts(
+        both[::-1], ["x", "a"], ["y", "b"], same=False
+    )
     assert digest_texts(columns, ["a", "b"], ["c", ""], same=False) != digest_texts(columns, ["a"], ["b"], same=False)

@@ -101,6 +101,16 @@ def test_unsure_is_no_label_and_not_asked_again(path: Path):
     session.close()
 
 
+def test_a_review_is_not_finished_by_the_answers_of_another_program(path: Path):
+    session = session_of(path)
+    answer_truly(session, 2)
+    path.write_text("left,right,match\n")
+    with refused(InputError, "labels.csv", "another program"):
+        session.finish()
+    assert session.finished is None
+    session.close()
+
+
 def test_answers_for_other_pairs_are_refused(path: Path):
     session = session_of(path)
     asked = session.state()["question"]["id"]

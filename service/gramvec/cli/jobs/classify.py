@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gramvec.cli.jobs.embed import (
+    bom_option,
     column_option,
     input_format_options,
     max_characters_option,
@@ -100,7 +101,7 @@ def fit(**options: Any) -> None:
 @click.argument("head", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @source_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
-              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl, .parquet or .xlsx file. [stdout]")  # fmt: skip
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @input_format_options
 @column_option
@@ -114,6 +115,7 @@ def fit(**options: Any) -> None:
 @on_error_option
 @overwrite_option
 @safe_cells_option
+@bom_option
 def predict(**options: Any) -> None:
     """Give each text of INPUT the best label of HEAD, in the columns label, score and known beside INPUT's.
 

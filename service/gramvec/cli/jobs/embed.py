@@ -66,6 +66,9 @@ safe_cells_option = click.option(
     is_flag=True,
     help="Write cells of CSV that a spreadsheet takes for formulas as texts, with ' before.",
 )
+bom_option = click.option(
+    "--bom", is_flag=True, help="Begin CSV and TSV with a byte order mark, by which Excel knows UTF-8."
+)
 threads_option = click.option("--threads", type=THREADS, help="How many cores work. [all]")
 
 

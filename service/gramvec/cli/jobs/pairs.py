@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from gramvec.cli.jobs.embed import (
+    bom_option,
     input_format_options,
     on_error_option,
     overwrite_option,
@@ -29,7 +30,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @click.option("-m", "--model", help="Add the cosine of both texts by this model, such as gramvec-en.")
 @device_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default="-",
-              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl, .parquet or .xlsx file. [stdout]")  # fmt: skip
 @columns_option("compared", "all", help="Write both texts, or all columns of INPUT.")
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or csv]")
 @report_option
@@ -37,6 +38,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 @on_error_option
 @overwrite_option
 @safe_cells_option
+@bom_option
 @gone_options({"--meaning": "the model of the meanings is --model MODEL"})
 def pairs_command(**options: Any) -> None:
     """Write how probable it is that both texts of each row of INPUT are the same thing.

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from gramvec.cli.jobs.embed import (
+    bom_option,
     input_format_options,
     max_characters_option,
     on_error_option,
@@ -27,11 +28,12 @@ from gramvec.cli.other_words import CommandGroup
 from gramvec.errors import InputError, printable, quote
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.search.filters import text_of
+from gramvec.jobs.search.hits import HIT_COLUMNS
 from gramvec.jobs.search.index import MAX_HITS, Index
-from gramvec.jobs.search.job import HIT_COLUMNS, AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
-from gramvec.jobs.tables.outputs import TABLE_FORMS, free_names
+from gramvec.jobs.tables.outputs import TABLE_FORMS, check_mark, free_names
 from gramvec.jobs.tables.writers import csv_line, safe_cell, tsv_line
 
 index_argument = click.argument("index", type=click.Path(path_type=Path, exists=True))
@@ -199,9 +201,10 @@ HitLines = Callable[[str, list[Hit]], Iterator[str]]
 @click.option("--literal", is_flag=True, help='Take -word and "a phrase" in a query as they are.')
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-              help="A .csv, .tsv, .jsonl or .parquet file. [stdout]")  # fmt: skip
+              help="A .csv, .tsv, .jsonl, .parquet or .xlsx file. [stdout]")  # fmt: skip
 @overwrite_option
 @safe_cells_option
+@bom_option
 @click.option("-m", "--model", help="Name in models/, or folder of a bundle. [the index's]")
 @device_option
 @truncate_option
@@ -229,6 +232,9 @@ def search(**options: Any) -> None:
             job.run(watch)
             return
         columns, answers = job.open_answers(watch)
+        check_mark(job.format or "tsv", bom=job.bom)
+        if job.bom:
+            click.echo("\ufeff", nl=False)
         safe = safe_cell if job.safe_cells else str
         lines = {"tsv": _tsv, "jsonl": _json, "csv": _csv}[job.format or "tsv"](
             columns, len(job.queries) > 1 or job.file is not None, safe

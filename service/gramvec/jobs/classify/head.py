@@ -35,6 +35,7 @@ from gramvec.jobs.classify.ngrams import (
     WORDS,
     NgramColumns,
 )
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.tables.staging import whole
 from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.text import json_bounds
@@ -288,8 +289,8 @@ class Head:
     def _bounds(self) -> Floats:
         return np.array([self.thresholds.get(label, self.threshold) for label in self.labels], np.float32)
 
-    def answers(self, scores: Floats) -> list[LabelAnswer]:
-        """Return the answer that each row of `predict`'s scores is."""
+    def answers(self, scores: Floats) -> LabelAnswers:
+        """Return the answer that each row of `predict`'s scores is; a list that is a table, too."""
         bounds = self._bounds
         places = scores.argmax(axis=1)
         rows = np.arange(len(scores))
@@ -304,7 +305,7 @@ class Head:
                 some = some[np.argsort(-scores[row, some], kind="stable")]
                 labels = tuple(self.labels[label] for label in some.tolist())
                 answers[row] = LabelAnswer(labels, float(scores[row, some[0]]), True)
-        return answers
+        return LabelAnswers(answers)
 
 
 class LabelAnswer(NamedTuple):
@@ -317,6 +318,22 @@ class LabelAnswer(NamedTuple):
     labels: tuple[str, ...]
     score: float
     known: bool
+
+
+class LabelAnswers(list[LabelAnswer], ResultTable):
+    """Answers of a head for texts, in their order."""
+
+    def columns(self) -> dict[str, FrameColumn]:
+        """Return the label of each text, several of them as one text with bars, its score, and whether it is known."""
+        return {
+            "label": [" | ".join(answer.labels) for answer in self],
+            "score": np.array([answer.score for answer in self], np.float32),
+            "known": [answer.known for answer in self],
+        }
+
+    def facts(self) -> dict[str, float]:
+        """Return nothing: thresholds are those of each label."""
+        return {}
 
 
 def score_logits(logits: Floats, none: Floats, *, several: bool) -> Floats:

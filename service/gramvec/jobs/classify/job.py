@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from pydantic import BeforeValidator, model_validator
@@ -29,6 +29,7 @@ from gramvec.jobs.classify.report import CountedLabels, fit_report
 from gramvec.jobs.classify.writer import LabelColumns
 from gramvec.jobs.common.bad_rows import OnError
 from gramvec.jobs.common.file_job import PositiveNumber, UnitNumber
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.outcome import Done, report_done
 from gramvec.jobs.common.run import ReportedJob, TableOutput
@@ -37,6 +38,7 @@ from gramvec.jobs.report import JobReport
 from gramvec.jobs.tables.inputs import STDIN, UTF_8, FileFormat, form_of
 from gramvec.jobs.tables.parquet import ParquetForm
 from gramvec.jobs.tables.writers import RowsForm, Writes
+from gramvec.jobs.tables.xlsx import SheetForm
 from gramvec.progress import Progress
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
@@ -62,18 +64,31 @@ def _list_thresholds(given: Any) -> Any:
 Thresholds = Annotated[tuple[tuple[str | None, UnitNumber], ...], BeforeValidator(_list_thresholds)]
 
 
-class FitResult(NamedTuple):
-    """Result of a fit.
+@dataclass(frozen=True)
+class FitResult(ResultTable):
+    """Result of a fit; as a table, the answers to the texts that were held out.
 
     Attributes:
         head: what was learned.
         quality: how right it is on texts that were held out.
         summary: lines that describe both.
+        texts: the labeled texts.
     """
 
     head: Head
     quality: Report
     summary: str
+    texts: Sequence[str]
+
+    def columns(self) -> dict[str, FrameColumn]:
+        """Return the row of each text held out, from 0, its text, its best label, the score, and if that is right."""
+        held = self.quality.answers
+        texts = [self.texts[row] for row in held.rows.tolist()]
+        return {"row": held.rows, "text": texts, "label": held.labels, "score": held.scores, "right": held.right}
+
+    def facts(self) -> dict[str, float]:
+        """Return the threshold of all labels, and the share of texts whose best label is right."""
+        return {"threshold": self.head.threshold, "accuracy": self.quality.accuracy}
 
 
 class FitJob(ReportedJob):
@@ -171,7 +186,7 @@ class FitJob(ReportedJob):
         run.write_report(self.report, make_page, lambda: model, {self.labeled: len(texts)})
         size = self.output.stat().st_size / 1e3
         labels = f"{self.output}: {len(head.labels):,} labels of {head.model}, {size:,.0f} kB"
-        return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]))
+        return FitResult(head, quality, "\n".join([*_describe(head, quality), labels]), texts)
 
 
 class PredictJob(InputFile, TableOutput):
@@ -255,7 +270,9 @@ class PredictJob(InputFile, TableOutput):
             return ParquetForm(self.column, labels, metadata)
         # On a terminal untrusted text must not move the cursor; a program gets it unchanged.
         shown = printable if self.output == STDIN and sys.stdout.isatty() else str
-        return RowsForm(form, self.column, labels, shown, safe_cells=self.safe_cells)
+        if form == "xlsx":
+            return SheetForm(self.column, labels)
+        return RowsForm(form, self.column, labels, shown, safe_cells=self.safe_cells, bom=self.bom)
 
 
 def known_words(vocabulary: Any, texts: Sequence[str]) -> float:

@@ -11,7 +11,7 @@ import gramvec
 from gramvec.jobs.common.file_job import FileJob
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.report import JobReport, write_page
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, check_mark, form_to_write
 from gramvec.jobs.tables.staging import check_outputs
 
 
@@ -95,15 +95,19 @@ class TableOutput(ReportedJob):
     """Options of a job that writes a table.
 
     Attributes:
-        output: a .csv, .tsv, .jsonl or .parquet file; - is standard output; None writes no table.
+        output: a .csv, .tsv, .jsonl, .parquet or .xlsx file; - is standard output; None writes no table.
         format: of the output; None goes by its ending.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
+        bom: begin CSV and TSV with a byte order mark, by which Excel knows UTF-8.
     """
 
     output: Path | None = None
     format: TableForm | None = None
     safe_cells: bool = False
+    bom: bool = False
 
     def output_form(self, unnamed: TableForm = "csv") -> TableForm:
-        """Return the form of the output. Raises InputError for an ending that no form has."""
-        return form_to_write(self.output, TABLE_FORMS, self.format, unnamed)
+        """Return the form of the output. Raises InputError for an ending that no form has, or a form without a mark."""
+        form = form_to_write(self.output, TABLE_FORMS, self.format, unnamed)
+        check_mark(form, bom=self.bom)
+        return form

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -10,9 +12,21 @@ import numpy as np
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
-from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DuplicateRows, distinct_rows, staying_rows
-from gramvec.jobs.duplicates.likely import KEEPS, Keep, likely_pairs
+from gramvec.jobs.duplicates.distinct import (
+    MAX_PAIRS,
+    DistinctRows,
+    DuplicateRows,
+    RowNames,
+    distinct_rows,
+    join_sources,
+    staying_rows,
+)
+from gramvec.jobs.duplicates.group_file import GroupFile
+from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
+from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
+from gramvec.jobs.matching.api import LabelTriples, Matcher
+from gramvec.jobs.matching.inputs import labels_of
 from gramvec.text.arrays import Int64s
 from gramvec.text.frames import names_of, refuse_file, table_of, texts_of_column
 from gramvec.text.inputs import has_surrogate
@@ -30,13 +44,17 @@ def dedupe(
     model: Embedder | str | None = None,
     threshold: float | None = None,
     keep: Keep = "first",
+    labels: LabelTriples | None = None,
+    matcher: Matcher | None = None,
+    groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
 ) -> DuplicateRows:
     """Return the duplicates among rows: pairs, groups, and the rows that stay.
 
     Args:
         rows: texts, any iterable of str; or a table: an iterable of dicts, a dict of lists, or a frame of pandas,
-            polars or pyarrow. None, NaN and pandas.NA are "".
+            polars or pyarrow. None, NaN and pandas.NA are "". Several tables are one: a dict of tables by their names,
+            or a list of frames. Rows are counted through all; `names.sources` has the table of each.
         on: the compared columns, at most 16; None for all of them but `id`.
         id: a column that names the rows, and is not compared unless `on` has it.
         by: "letters" for the probability that two rows are the same thing, by their words, numbers and letters, as
@@ -46,33 +64,77 @@ def dedupe(
             by meaning it must be given.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.
+        labels: (row, other row, whether they are the same thing) for some pairs, rows from 0. These are then as
+            labeled, and other pairs have the probabilities of a matcher that learns from them, if there are enough.
+        matcher: scores the pairs, learned before; without `on` its columns are compared.
+        groups_file: a file that keeps the ids of groups, which `group_ids` has: the first call makes it, and the next
+            one, with new or changed rows, continues it. Rows are known again by `id`, or without one by their texts.
         threads: threads of the comparison by letters.
 
     Returns:
         `pairs` (left and right rows from 0, int64, and scores, float32), `groups` (lists of rows that a chain of pairs
-        joins), `kept` (rows, int64). A row that is not kept repeats one that is, never by a chain. Rows whose compared
-        texts are empty repeat nothing; `empty` is their number.
+        joins), `kept` (rows, int64), `threshold`, and the share of pairs that is `expected` to be right. A row that is
+        not kept repeats one that is, never by a chain. Rows whose compared texts are empty repeat nothing; `empty` is
+        their number. `to_pandas()`, `to_polars()` and `to_arrow()` have the pairs with their ids and texts.
 
     Raises:
         InputError: rows or options are not valid, or SciPy is not installed.
     """
+    _check_options(by, keep, model, labels, matcher)
+    sources, rows = join_sources(rows)
+    columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
+    names = names._replace(sources=sources)
+    file = (
+        None
+        if groups_file is None
+        else GroupFile(Path(groups_file), names.columns, id, has_sources=sources is not None and id is not None)
+    )
+    for row, texts in enumerate(zip(*columns, strict=True)):
+        if why := next(filter(None, map(why_not_compared, texts)), None):
+            raise InputError(f"row {row}: {why}", index=row)
+    distinct = distinct_rows(columns)
+    if labels is not None or matcher is not None:
+        likely = _labeled(distinct, names, labels, matcher, threshold, threads)
+    elif by == "meaning":
+        embedder = model if isinstance(model, Embedder) else load(model) if model else load()
+        likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
+    else:
+        likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
+    group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
+    stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
+    return DuplicateRows(distinct, likely, stays, names, group_ids)
+
+
+def _check_options(by: By, keep: Keep, model: Any, labels: Any, matcher: Matcher | None) -> None:
+    """Raise InputError for options that are none, or contradict each other."""
     if by not in BYS:
         raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
     if keep not in KEEPS:
         raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
-    columns, ids, cells = _columns(rows, on, id, count=keep == "complete")
-    for row, texts in enumerate(zip(*columns, strict=True)):
-        if why := next(filter(None, map(why_not_compared, texts)), None):
-            raise InputError(f"row {row}: {why}", index=row)
-    distinct = distinct_rows(columns)
-    if by == "meaning":
-        embedder = model if isinstance(model, Embedder) else load(model) if model else load()
-        likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
-    else:
-        likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
-    return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids)
+    if (labels is not None or matcher is not None) and by == "meaning":
+        field = "matcher" if labels is None else "labels"
+        raise InputError(f"{field}: scores rows by letters and words; leave out by='meaning'", field=field)
+    if labels is not None and matcher is not None:
+        raise InputError("matcher: was learned before, and `labels` teach another; give one of them", field="matcher")
+
+
+def _labeled(
+    distinct: DistinctRows,
+    names: RowNames,
+    labels: LabelTriples | None,
+    matcher: Matcher | None,
+    threshold: float | None,
+    threads: int,
+) -> LikelyPairs:
+    of_texts = None if labels is None else labels_of_texts(labels_of(labels), distinct.of_row)
+    if of_texts is not None and (wrong := of_texts.sentences()):
+        raise InputError(f"labels: {'; '.join(wrong)}", field="labels")
+    return labeled_pairs(
+        distinct.columns, names.columns, None if of_texts is None else of_texts.labels,
+        None if matcher is None else matcher.learned, threshold, threads=threads, max_pairs=MAX_PAIRS,
+    ).likely  # fmt: skip
 
 
 def why_not_compared(text: str) -> str | None:
@@ -85,16 +147,17 @@ def why_not_compared(text: str) -> str | None:
 
 
 def _columns(
-    rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
-) -> tuple[list[list[str]], list[Any] | None, Int64s | None]:
-    """Return the compared columns, the ids if a column has them, and where it counts the filled cells of each row."""
+    rows: Any, on: str | Sequence[str] | None, id_column: str | None, matcher: Matcher | None, *, count: bool
+) -> tuple[list[list[str]], RowNames, Int64s | None]:
+    """Return the compared columns, the names of both, and where it counts the filled cells of each row."""
     if on is not None:
         refuse_file(rows, "gramvec.jobs.DedupeJob")
     table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
     if isinstance(table, list):
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
-        return [table], None, np.ones(len(table), np.int64) if count else None
+        return [table], RowNames(), np.ones(len(table), np.int64) if count else None
+    on = matcher.columns if on is None and matcher is not None else on
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
     every = [str(name) for name in names_of(table)]
@@ -106,7 +169,7 @@ def _columns(
     read = {name: texts_of_column(table, name) for name in dict.fromkeys([*wanted, *(every if count else [])])}
     if len({len(column) for column in read.values()}) > 1:
         raise InputError("the columns of the table have different lengths", field="rows")
-    columns = [read[name] for name in dict.fromkeys(wanted)]
+    compared = [*dict.fromkeys(wanted)]
     ids = None if id_column is None else texts_of_column(table, id_column)
     cells = np.array([sum(map(bool, row)) for row in zip(*read.values(), strict=True)], np.int64) if count else None
-    return columns, ids, cells
+    return [read[name] for name in compared], RowNames(compared, ids, id_column=id_column), cells

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
+from gramvec.jobs.duplicates.merge import groups_of, merge_records, parse_merge
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.pairs.model import ExpectedShare, facts_of
+from gramvec.jobs.tables.outputs import free_names
 from gramvec.lexical.sparse_vectors import ranges
-from gramvec.text.arrays import Int64s
+from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.frames import column_of, names_of, rows_of, table_of
 
 MAX_PAIRS = 10_000_000
 
@@ -55,30 +60,140 @@ def distinct_rows(columns: Sequence[Sequence[str]]) -> DistinctRows:
     return DistinctRows([[row[at] for row in places] for at in range(len(columns))], of_row)
 
 
+def join_sources(rows: Any) -> tuple[list[str] | None, Any]:
+    """Return the rows of several tables as one list of dicts, with the table of each; None and other rows as they are.
+
+    Args:
+        rows: several tables are a dict of frames, dicts of columns or lists of dicts, or a list of frames, whose names
+            are their places.
+    """
+    tables: dict[str, Any] = {}
+    if isinstance(rows, Mapping) and rows and all(map(_is_table, rows.values())):
+        tables = {str(name): table for name, table in rows.items()}
+    elif isinstance(rows, list | tuple) and rows and all(len(getattr(table, "shape", ())) == 2 for table in rows):
+        tables = {str(place): table for place, table in enumerate(rows)}
+    if not tables:
+        return None, rows
+    sources: list[str] = []
+    joined: list[Any] = []
+    for name, table in tables.items():
+        joined += rows_of(table)
+        sources += [name] * (len(joined) - len(sources))
+    return sources, joined
+
+
+def _is_table(value: Any) -> bool:
+    is_rows = isinstance(value, list | tuple) and len(value) > 0 and isinstance(value[0], Mapping)
+    return is_rows or isinstance(value, Mapping) or len(getattr(value, "shape", ())) == 2
+
+
+class RowNames(NamedTuple):
+    """What the rows and the compared columns of a table are called.
+
+    Attributes:
+        columns: the names of the compared columns.
+        ids: the value of each row in the column of ids; None without one.
+        lines: the line of each row of a file, or its number there; None for rows of no file.
+        id_column: the column of ids.
+        sources: the table of each row, where there are several.
+    """
+
+    columns: Sequence[str] = ("text",)
+    ids: list[Any] | None = None
+    lines: list[int] | None = None
+    id_column: str | None = None
+    sources: list[str] | None = None
+
+    def of(self, rows: Int64s, prefix: str = "") -> dict[str, FrameColumn]:
+        """Return the columns that name rows, `prefix` before their names."""
+        found: dict[str, FrameColumn] = {f"{prefix}row": rows}
+        for name, values in (("source", self.sources), ("id", self.ids), ("line", self.lines)):
+            if values is not None:
+                found[prefix + name] = [values[row] for row in rows.tolist()]
+        return found
+
+
+@dataclass(frozen=True)
+class StayingMap(ResultTable):
+    """Rows that go, each with the row that stays for it.
+
+    Attributes:
+        rows: int64[d], ascending.
+        kept: int64[d], the row that stays for each.
+        scores: float32[d], that of both rows; 1 where their compared texts are equal.
+        names: what the rows are called.
+    """
+
+    rows: Int64s
+    kept: Int64s
+    scores: Floats
+    names: RowNames
+
+    def columns(self) -> dict[str, FrameColumn]:
+        """Return what `gramvec dedupe --map` writes of each row that goes, and both rows, from 0."""
+        return self.names.of(self.rows) | self.names.of(self.kept, "kept_") | {"score": self.scores}
+
+    def facts(self) -> dict[str, float]:
+        """Return nothing: the pairs have a threshold."""
+        return {}
+
+
 @dataclass(frozen=True, repr=False)
-class DuplicateRows:
-    """Duplicates among the n rows of a table; rows are numbers from 0.
+class DuplicateRows(ResultTable):
+    """Duplicates among the n rows of a table; rows are numbers from 0. As a table, the pairs.
 
     Attributes:
         distinct: the different rows.
         likely: the pairs of those, with the threshold and the share of them that is expected to be right.
         stays: int64[n], the row that stays for each row: itself, or one that is equal to it or makes a pair with it.
-        ids: the value of each row in the column of ids; None without one.
+        names: what the rows and the compared columns are called.
+        group_ids: int64[n], the id of each row's group in a file of groups, 0 for a row without a text; None without a
+            file.
     """
 
     distinct: DistinctRows
     likely: LikelyPairs
     stays: Int64s
-    ids: list[Any] | None = None
+    names: RowNames = field(default_factory=RowNames)
+    group_ids: Int64s | None = None
 
     def __repr__(self) -> str:
         rows, kept = len(self.stays), len(self.kept)
         return f"DuplicateRows({rows:,} rows, {kept:,} kept, {self.empty:,} empty, threshold {self.threshold:.3f})"
 
     @property
+    def ids(self) -> list[Any] | None:
+        """The value of each row in the column of ids; None without one."""
+        return self.names.ids
+
+    @property
     def threshold(self) -> float:
         """The lowest score of a pair, given or from the data."""
         return self.likely.threshold
+
+    @property
+    def expected(self) -> ExpectedShare | None:
+        """The share of pairs of different rows that is expected to be right; None where nothing is known of it."""
+        return self.likely.expected
+
+    def columns(self) -> dict[str, FrameColumn]:
+        """Return what `gramvec dedupe` writes of each pair, and both rows, from 0.
+
+        Raises InputError for more than 10,000,000 pairs.
+        """
+        left, right, scores = self.pairs
+        found = self.names.of(left) | self.names.of(right, "other_") | {"score": scores}
+        own = free_names(self.names.columns, "row_", found)
+        other = free_names([f"other_{name}" for name in self.names.columns], "other_", [*found, *own.values()])
+        for rows, free in ((left, own), (right, other)):
+            texts = self.distinct.of_row[rows].tolist()
+            for name, column in zip(free.values(), self.distinct.columns, strict=True):
+                found[name] = [column[text] for text in texts]
+        return found
+
+    def facts(self) -> dict[str, float]:
+        """Return the threshold, and the ends of the share that is expected to be right."""
+        return facts_of(self.threshold, self.expected)
 
     @property
     def kept(self) -> Int64s:
@@ -89,6 +204,49 @@ class DuplicateRows:
     def dropped(self) -> Int64s:
         """The rows that repeat one that stays, ascending: int64[n - k]."""
         return np.flatnonzero(self.stays != np.arange(len(self.stays)))
+
+    @cached_property
+    def map(self) -> StayingMap:
+        """The rows that do not stay, each with the row that stays for it, and the score of both."""
+        rows = self.dropped
+        kept = self.stays[rows]
+        near, different = self.likely.pairs, len(self.distinct.columns[0])
+        texts = self.distinct.of_row[rows], self.distinct.of_row[kept]
+        wanted = np.minimum(*texts) * different + np.maximum(*texts)
+        # Pairs are in order of left, then right; equal texts make none.
+        keys = np.append(near.left * different + near.right, np.iinfo(np.int64).max)
+        places = np.searchsorted(keys, wanted)
+        scores = np.append(near.scores, np.float32(1))[places]
+        return StayingMap(rows, kept, np.where(keys[places] == wanted, scores, np.float32(1)), self.names)
+
+    def merge(self, rows: Any, rules: Any) -> dict[str, list[Any]]:
+        """Return one row for each that stays, with the best values of those that it stands for: a dict of columns.
+
+        Args:
+            rows: what `dedupe` was given, again: the texts, dicts, dict of lists, or frame.
+            rules: "filled", "longest", "frequent" or "newest:COLUMN" for all columns; a list of such and of
+                "name=longest" for one column; or a mapping of columns (None for all others) to them.
+
+        Raises:
+            InputError: the rules are not valid, or these are other rows.
+        """
+        sources, rows = join_sources(rows)
+        table = rows if isinstance(rows, Mapping) or len(getattr(rows, "shape", ())) == 2 else table_of(rows)
+        columns = {"text": table} if isinstance(table, list) else {
+            str(name): column_of(table, name) for name in names_of(table)
+        }  # fmt: skip
+        if any(len(column) != len(self.stays) for column in columns.values()):
+            raise InputError(f"rows: give the {len(self.stays):,} rows that were deduplicated", field="rows")
+        groups = groups_of(self.stays)
+        records = {
+            row: {name: column[row] for name, column in columns.items()} for rows in groups.values() for row in rows
+        }
+        changed = merge_records(parse_merge(rules), groups, records, [*columns], self.names.id_column)
+        kept = self.kept.tolist()
+        merged: dict[str, list[Any]] = {} if sources is None else {"source": [sources[row] for row in kept]}
+        for name, free in free_names([*columns], "row_", merged).items():
+            merged[free] = [changed.get(row, {}).get(name, columns[name][row]) for row in kept]
+        return merged
 
     @property
     def empty(self) -> int:
@@ -132,16 +290,35 @@ class DuplicateRows:
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """Groups of several rows that a chain of pairs joins, in the order of their first rows."""
+        """Groups of several rows that a chain of pairs joins, or a file of groups, in the order of their first rows."""
+        return [rows for rows in self._all_groups() if len(rows) > 1]
+
+    def numbered_groups(self) -> list[tuple[int, list[int]]]:
+        """Return the groups with their numbers: those of several rows from 1, or all of a file of groups by their ids.
+
+        A row without a text is in no group of a file.
+        """
+        ids = self.group_ids
+        if ids is None:
+            return [*enumerate(self.groups, start=1)]
+        return [(int(ids[rows[0]]), rows) for rows in self._all_groups() if ids[rows[0]]]
+
+    def _all_groups(self) -> list[list[int]]:
+        """Return all groups, those of one row, too, in the order of their first rows."""
         of_row = self.distinct.of_row
         different = len(self.distinct.columns[0])
         # A row without a text is a group of its own.
-        of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
-        roots = np.where(of_row < 0, different + np.arange(len(of_row)), np.append(of_text, -1)[of_row])
+        if self.group_ids is None:
+            of_text = groups(different, self.likely.pairs.left, self.likely.pairs.right)
+            roots = np.append(of_text, -1)[of_row]
+        else:
+            _, first, place = np.unique(self.group_ids, return_index=True, return_inverse=True)
+            roots = first[place]
+        roots = np.where(of_row < 0, len(of_row) + different + np.arange(len(of_row)), roots)
         order = np.argsort(roots, kind="stable")
         edges = np.flatnonzero(np.diff(roots[order], prepend=-1, append=-1))
         rows = order.tolist()
-        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True) if b - a > 1]
+        return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
 def staying_rows(distinct: DistinctRows, pairs: NearPairs, keep: Keep, cells: Int64s | None = None) -> Int64s:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -17,21 +19,46 @@ from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
-from gramvec.jobs.common.run import MakesPage, TableOutput
+from gramvec.jobs.common.run import JobRun, MakesPage, TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
-from gramvec.jobs.duplicates.distinct import MAX_PAIRS, DistinctRows, DuplicateRows, distinct_rows, staying_rows
+from gramvec.jobs.duplicates.distinct import (
+    MAX_PAIRS,
+    DistinctRows,
+    DuplicateRows,
+    RowNames,
+    distinct_rows,
+    staying_rows,
+)
+from gramvec.jobs.duplicates.group_file import GroupFile
+from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
+from gramvec.jobs.duplicates.merge import MergeRules, check_merge, groups_of, merge_records
 from gramvec.jobs.duplicates.report import dedupe_report, known_report
-from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow, form_to_keep, known_rows, read_rows, write_kept
-from gramvec.jobs.matching.report import pair_model_fact
+from gramvec.jobs.duplicates.rows import (
+    DedupeTable,
+    KnownRow,
+    form_to_keep,
+    known_columns,
+    known_rows,
+    read_rows,
+    write_kept,
+)
+from gramvec.jobs.duplicates.sources import SOURCE, JoinedTables, join_tables, name_sources
+from gramvec.jobs.matching.inputs import check_ids, digest_texts
+from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
+from gramvec.jobs.matching.matcher import LearnedMatcher
+from gramvec.jobs.matching.matcher_file import load_matcher
+from gramvec.jobs.matching.on import split_names
 from gramvec.jobs.search.index import Index
-from gramvec.jobs.tables.columns import count_cells
-from gramvec.jobs.tables.inputs import STDIN, spool
-from gramvec.jobs.tables.outputs import TableForm
+from gramvec.jobs.tables.columns import count_cells, read_records
+from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, form_of, spool
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
+from gramvec.jobs.tables.staging import check_no_input
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Int64s
 from gramvec.threads import count_cores
@@ -43,8 +70,9 @@ LARGE_GROUP, SAMPLE = 50, 5
 MAX_SHOWN = 80
 
 
-class DedupeResult(NamedTuple):
-    """Result of a deduplication.
+@dataclass(frozen=True)
+class DedupeResult(ResultTable):
+    """Result of a deduplication; as a table, its list: pairs of rows, or rows with documents of the index.
 
     Attributes:
         ids: the id of each row that was compared.
@@ -52,6 +80,7 @@ class DedupeResult(NamedTuple):
         dropped: the rows, from 0, that repeat one that stays, or a document of the index: int64[d].
         duplicates: the pairs, the groups, and the rows that stay; None beside an index.
         known: the rows that repeat a document of the index, with it.
+        threshold: the lowest score.
     """
 
     ids: list[str]
@@ -59,9 +88,25 @@ class DedupeResult(NamedTuple):
     dropped: Int64s
     duplicates: DuplicateRows | None
     known: list[KnownRow]
+    threshold: float
+
+    def columns(self) -> dict[str, FrameColumn]:
+        """Return the columns of pairs, as `DuplicateRows.columns` does, or of the rows that an index has."""
+        if self.duplicates is not None:
+            return self.duplicates.columns()
+        rows = np.array([found.row for found in self.known], np.int64)
+        return RowNames((), self.ids, self.numbers).of(rows) | {
+            "known_id": [found.id for found in self.known],
+            "score": np.array([found.score for found in self.known], np.float32),
+            "known_text": [found.text for found in self.known],
+        }
+
+    def facts(self) -> dict[str, float]:
+        """Return the threshold, and of pairs the ends of the share that is expected to be right."""
+        return {"threshold": self.threshold} if self.duplicates is None else self.duplicates.facts()
 
 
-class DedupeJob(InputFile, TableOutput):
+class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
@@ -70,7 +115,10 @@ class DedupeJob(InputFile, TableOutput):
         array([2])
 
     Attributes:
-        on: the compared columns; none for the column "text".
+        more_sources: tables that are one with `source`: rows have their columns by name, and lists have a column of the
+            source.
+        on: the compared columns; none for the column "text". Beside an index NAME=OTHER is a column that its documents
+            have as OTHER, and none is the index's own column.
         id: column of the ids; None for "id" if there is one, else the lines' numbers; "none" for the numbers.
         by: "letters" compares words, numbers and letters, "meaning" the texts' meanings by a model.
         model: of "meaning": a name or a folder; None for the default one.
@@ -78,15 +126,21 @@ class DedupeJob(InputFile, TableOutput):
         threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
+        groups_file: keep the ids of groups in this file, which the next run continues.
         unique: write the input there without lines that repeat one that stays; - is standard output.
+        map: write there which line stays for each that goes, with the score of both.
+        merge: rules by which a line of `unique` gets the values of those that it stands for: "filled", "longest",
+            "frequent" or "newest:COLUMN" for all columns, "name=longest" for one; or a mapping (None for all others).
         keep: which line stays: the "first", the "longest", the most "complete", or the most "frequent".
         against: compare with the documents of this index instead, not with each other.
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
 
-    The other attributes are those of `InputFile` and `TableOutput`; the table is the list.
+    The other attributes are those of `InputFile`, `PairLabelOptions` and `TableOutput`; the table is the list. Labeled
+    pairs are as the labels have them, up to the file without repeats.
     """
 
+    more_sources: tuple[Path, ...] = ()
     on: tuple[str, ...] = ()
     id: str | None = None
     by: By = "letters"
@@ -95,7 +149,10 @@ class DedupeJob(InputFile, TableOutput):
     threshold: UnitNumber | None = None
     columns: RowColumns = "compared"
     groups: bool = False
+    groups_file: Path | None = None
     unique: Path | None = None
+    map: Path | None = None
+    merge: MergeRules = ()
     keep: Keep = "first"
     against: Path | None = None
     max_pairs: PositiveNumber = MAX_PAIRS
@@ -120,12 +177,60 @@ class DedupeJob(InputFile, TableOutput):
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
-        if self.keep != "first" and (self.against is not None or (self.unique is None and self.report is None)):
+        if self.map is not None and self.against is not None:
             raise OptionError(
-                "keep: chooses among lines of `source` for `unique` or `report`; leave it out", field="keep"
+                "map: names lines of `source`; with `against` the list (`output`) names the document of each line",
+                field="map",
+            )
+        if self.merge and (self.unique is None or self.against is not None):
+            raise OptionError(
+                "merge: gives the lines of `unique` the values of those that go; name that file, without `against`",
+                field="merge",
+            )
+        if self.keep != "first" and (self.against is not None or not (self.unique or self.map or self.report)):
+            raise OptionError(
+                "keep: chooses among lines of `source` for `unique`, `map` or `report`; leave it out", field="keep"
             )
         self._list_form()
-        form_to_keep(self.source, self.file_format(), self.unique)
+        self._map_form()
+        if self.more_sources:
+            form_to_write(self.unique, TABLE_FORMS, option="")
+        else:
+            form_to_keep(self.source, self.file_format(), self.unique)
+        return self
+
+    @model_validator(mode="after")
+    def _check_use_of_labels(self) -> Self:
+        if (self.labels or self.matcher) and (self.by == "meaning" or self.against is not None):
+            field = "labels" if self.labels else "matcher"
+            raise OptionError(
+                f"{field}: scores pairs of lines of `source` by letters and words; leave out `by` and `against`",
+                field=field,
+            )
+        if self.labels and self.more_sources:
+            raise OptionError(
+                "labels: name lines of one table by their ids; write the tables to one file first", field="labels"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_groups_file(self) -> Self:
+        if self.groups_file is not None and self.against is not None:
+            raise OptionError(
+                "groups_file: keeps groups of lines of INPUT, and `against` compares with documents; leave out one",
+                field="groups_file",
+            )
+        if self.groups_file in [
+            path for path in (self.output, self.unique, self.map, self.report, STDIN) if path is not None
+        ]:
+            raise OptionError("groups_file: give it a file of its own", field="groups_file")
+        return self
+
+    @model_validator(mode="after")
+    def _check_sources(self) -> Self:
+        paths = [self.source, *self.more_sources]
+        if twice := next((path for path in paths if paths.count(path) > 1), None):
+            raise OptionError(f"source: {twice} is given twice; give each table once", field="source")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -137,34 +242,83 @@ class DedupeJob(InputFile, TableOutput):
         Raises:
             InputError: a file cannot be read or used, or an output cannot be written.
         """
-        run = self.begin_run(watch, self.output, self.unique, inputs=[self.source, self.against])
-        name = "standard input" if self.source == STDIN else self.source.name
-        on = tuple(dict.fromkeys(self.on or (COLUMN,)))
+        tables = [self.source, *self.more_sources]
+        outputs = self.output, self.unique, self.map
+        run = self.begin_run(
+            watch, *outputs, inputs=[*tables, self.against, self.groups_file, *self.labels, self.matcher]
+        )
+        if self.groups_file is not None:
+            check_no_input(self.groups_file, tables)
+        known = load_matcher(self.matcher) if self.matcher else None
+        if not self.more_sources:
+            return self._run(run, "standard input" if self.source == STDIN else self.source.name, None, known, watch)
+        files = [(path, self._format_of(path)) for path in tables]
+        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+            on = self._compared(known)
+            if self.against is not None:  # which columns an index has is known later
+                on = tuple(split_names(name)[0] for name in self.on)
+            joined = join_tables(files, on, Path(folder), self.on_error, watch)
+            one = {"source": joined.path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
+            return self.model_copy(update=one)._run(run, ", ".join(name_sources(tables)), joined, known, watch)
+
+    def _format_of(self, path: Path) -> FileFormat:
+        """Return the format of one of several files."""
+        form = self.input_format or form_of(path)
+        return FileFormat(form, self.delimiter, self.encoding, self.sheet if form in SPREADSHEETS else None)
+
+    def _compared(self, known: LearnedMatcher | None) -> tuple[str, ...]:
+        """Return the compared columns: those that are named, else those of the matcher, else the column "text"."""
+        return tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
+
+    def _run(
+        self, run: JobRun, name: str, joined: JoinedTables | None, matcher: LearnedMatcher | None, watch: JobWatch
+    ) -> DedupeResult:
+        """Find the duplicates of one file, which may be several that were joined; `name` is what it is called."""
+        on = self._compared(matcher)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
+            if index is not None:
+                known = known_columns(self.on, index, is_text=self.file_format().form == "txt")
+                on = tuple(known)
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
-                name=name if self.source == STDIN else None,
+                name=name if self.source == STDIN or joined else None,
             )  # fmt: skip
+            if joined is not None:
+                table = table._replace(sources=joined.sources, lines_there=joined.lines)
+            check_merge(self.merge, table.table.found, table.id_column)
+            kept = (
+                None
+                if self.groups_file is None
+                else GroupFile(
+                    self.groups_file, on, table.id_column, has_sources=table.sources is not None and table.has_ids
+                )
+            )
             distinct = distinct_rows(table.columns)
-            rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells)
+            rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
-                duplicates = self._find_duplicates(file, table, distinct, watch)
+                duplicates = self._find_duplicates(file, table, distinct, matcher, watch)
+                if kept is not None:
+                    # Before any list is written: an id in it must never be given to another group.
+                    duplicates = _keep_groups(kept, duplicates, table, watch)
                 result = self._list_duplicates(duplicates, table, rows, watch)
                 page = partial(dedupe_report, duplicates, table, title=f"Duplicates in {name}", columns=on)
             else:
                 # A report also shows what is below the threshold.
                 threshold = KNOWN_THRESHOLD if self.threshold is None else self.threshold
-                best = _find_known(distinct, index, threshold if self.report is None else 0.0, watch)
-                result = self._list_known([row for row in best if row.score >= threshold], table, rows)
+                lowest = threshold if self.report is None else 0.0
+                best = known_rows(distinct, [*known.values()], index, lowest, progress=watch)
+                watch.close()
+                result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.unique is not None:
                 self._write_kept(self.unique, file, table, result, watch)
-            run.write_report(
-                self.report, page, partial(pair_model_fact, same=index is None), {self.source: len(table.ids)}
-            )
+            counts = {self.source: len(table.ids)}
+            if joined is not None:
+                counts = {Path(source): rows for source, rows in Counter(joined.sources).items()}
+            run.write_report(self.report, page, partial(self.model_fact, same=index is None), counts)
         _report_uncompared(table, distinct, watch)
         return result
 
@@ -172,31 +326,41 @@ class DedupeJob(InputFile, TableOutput):
         self, duplicates: DuplicateRows, table: DedupeTable, rows: RowList, watch: JobWatch
     ) -> DedupeResult:
         """List the pairs or groups of the file."""
-        if self.unique is not None:
+        if self.unique is not None or self.map is not None:
             _warn(table, duplicates, watch)
+        if self.map is not None:
+            rows.write_map(self.map, self._map_form(), duplicates.map)
+            number = len(duplicates.map.rows)
+            watch.report(f"{number:,} {table.table.unit}{'s' * (number != 1)} with the one that stays, in {self.map}")
         if self.output is not None and self.groups:
-            rows.write_groups(self.output, self._list_form(), duplicates.groups)
+            rows.write_groups(self.output, self._list_form(), duplicates)
         elif self.output is not None:
             rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
-        return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [])
+        return DedupeResult(table.ids, table.lines, duplicates.dropped, duplicates, [], duplicates.threshold)
 
-    def _list_known(self, known: list[KnownRow], table: DedupeTable, rows: RowList) -> DedupeResult:
+    def _list_known(self, known: list[KnownRow], threshold: float, table: DedupeTable, rows: RowList) -> DedupeResult:
         """List the rows that an index has already."""
         if self.output is not None:
             rows.write_known(self.output, self._list_form(), known)
         dropped = np.array([row.row for row in known], np.int64)
-        return DedupeResult(table.ids, table.table.numbers, dropped, None, known)
+        return DedupeResult(table.ids, table.lines, dropped, None, known, threshold)
 
     def _list_form(self) -> TableForm:
         """Return the form of the list. Raises InputError for an ending that no form has."""
         return self.output_form("tsv")
 
+    def _map_form(self) -> TableForm:
+        """Return the form of the map. Raises InputError for an ending that no form has."""
+        return form_to_write(self.map, TABLE_FORMS, option="")
+
     def _find_duplicates(
-        self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch
+        self, file: Path, table: DedupeTable, distinct: DistinctRows, known: LearnedMatcher | None, watch: JobWatch
     ) -> DuplicateRows:
         """Return the duplicates among the rows of the file."""
         limit = self.max_pairs if self.output is not None and not self.groups else None
-        if self.by == "letters":
+        if self.labels or known:
+            likely = self._find_labeled(table, distinct, known, limit, watch)
+        elif self.by == "letters":
             threads = self.threads or count_cores()
             likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
         else:
@@ -210,27 +374,83 @@ class DedupeJob(InputFile, TableOutput):
         if self.keep == "complete":
             counts = count_cells(file, self.file_format())
             cells = np.array([counts[number] for number in table.table.numbers], np.int64)
-        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells))
+        ids = table.ids if table.has_ids else None
+        names = RowNames(table.on, ids, table.lines, table.id_column, table.sources)
+        return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells), names)
+
+    def _find_labeled(
+        self,
+        table: DedupeTable,
+        distinct: DistinctRows,
+        known: LearnedMatcher | None,
+        limit: int | None,
+        watch: JobWatch,
+    ) -> LikelyPairs:
+        """Return the pairs by what labels teach, or by a matcher."""
+        labels = None
+        if self.labels:
+            if table.has_ids:
+                check_ids(table.table, table.ids)
+            names = [(name, name) for name in table.on]
+
+            def digest_of(left: int, right: int) -> str:
+                texts = [[column[row] for column in table.columns] for row in (left, right)]
+                return digest_texts(names, texts[0], texts[1], same=True)
+
+            of_texts = labels_of_texts(
+                self.read_labels(table.ids, table.ids, digest_of, self.on_error, watch, numbered=not table.has_ids),
+                distinct.of_row,
+            )
+            labels = of_texts.labels
+            for sentence in of_texts.sentences():
+                watch.report(sentence)
+        found = labeled_pairs(
+            distinct.columns, table.on, labels, known, self.threshold, threads=self.threads or count_cores(),
+            max_pairs=limit, progress=watch,
+        )  # fmt: skip
+        if found.why_not is not None:
+            watch.report(f"{found.why_not}; the labels hold for their pairs, and the pair model scores the others")
+        elif found.matcher is not None and labels is not None:
+            report_learned(found.matcher, watch, same=True)
+        return found.likely
+
+    def _merge(self, file: Path, table: DedupeTable, result: DedupeResult) -> dict[int, dict[str, Any]]:
+        """Return the values that rows which stay get from others, by the row's number and the column."""
+        if not self.merge or result.duplicates is None:
+            return {}
+        numbers = table.table.numbers
+        names = [name for name in table.table.found if table.sources is None or name != SOURCE]
+        groups = {
+            numbers[kept]: [numbers[row] for row in rows] for kept, rows in groups_of(result.duplicates.stays).items()
+        }
+        records = read_records(file, self.file_format(), [number for rows in groups.values() for number in rows])
+        return merge_records(self.merge, groups, records, names, table.id_column)
 
     def _write_kept(self, keep: Path, file: Path, table: DedupeTable, result: DedupeResult, watch: JobWatch) -> None:
         """Write the rows that stay, and report how many they are."""
         numbers = np.asarray(table.table.numbers, np.int64)[result.dropped]
         form = form_to_keep(self.source, self.file_format(), keep)
+        if table.sources is not None and keep == STDIN:
+            form = "csv"
+        merged = self._merge(file, table, result)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             target = Path(folder) / "kept" if keep == STDIN else keep
-            write_kept(file, self.file_format(), form, table.table.found, numbers, target)
+            write_kept(file, self.file_format(), form, table.table.found, numbers, merged, target)
             if keep == STDIN:
                 sys.stdout.buffer.write(target.read_bytes())
         rows = len(table.ids) + table.table.bad.count
-        watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept")
+        changed = f", {len(merged):,} of them with values of others" if self.merge else ""
+        watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept{changed}")
         for row in result.known[:SAMPLE]:
             watch.report(f"left out, {table.name(row.row)}: {_quote(table.text(row.row))}; known as {_quote(row.text)}")
 
 
-def _find_known(distinct: DistinctRows, index: Index, threshold: float, watch: JobWatch) -> list[KnownRow]:
-    known = known_rows(distinct, index, threshold, progress=watch)
-    watch.close()
-    return known
+def _keep_groups(file: GroupFile, found: DuplicateRows, table: DedupeTable, watch: JobWatch) -> DuplicateRows:
+    """Return duplicates with the ids of their groups, after the file of groups is written."""
+    ids = table.ids if table.has_ids else None
+    changes = file.update(found.distinct, found.likely.pairs, ids, table.sources, table.name)
+    watch.report(f"{file.path}: {changes}")
+    return replace(found, group_ids=changes.ids)
 
 
 def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:

@@ -87,19 +87,20 @@ def likely_pairs(
     return LikelyPairs(pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()))
 
 
-def likely_known(texts: Sequence[str], left: Int64s, others: Sequence[str]) -> Floats:
-    """Return the probability that a text of a list and another text are the same thing, float32[p].
+def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequence[Sequence[str]]) -> Floats:
+    """Return the probability that a row of a table and another row are the same thing, float32[p].
 
     Args:
-        texts: the list.
-        left: int64[p], ascending: places in the list.
-        others: p texts.
+        columns: the compared columns of the table, n texts each.
+        left: int64[p], ascending: rows of the table.
+        others: the same columns of the other rows, p texts each.
     """
-    lists = [[fold_text(text) for text in side] for side in (texts, others)]
-    left_ngrams, right_ngrams = split(weighted_ngrams([*lists[0], *lists[1]])[0], len(texts))
-    right = np.arange(len(others))
+    sides = [[[fold_text(text) for text in column] for column in side] for side in (columns, others)]
+    mine, theirs = ([" ".join(filter(None, row)) for row in zip(*side, strict=True)] for side in sides)
+    left_ngrams, right_ngrams = split(weighted_ngrams([*mine, *theirs])[0], len(mine))
+    right = np.arange(len(theirs))
     pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
-    return probabilities_of(read_rows([[lists[0]], [lists[1]]]), pairs, same=False)
+    return probabilities_of(read_rows(sides), pairs, same=False)
 
 
 def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:

@@ -15,8 +15,8 @@ from gramvec.jobs.matching.inputs import labels_of
 from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
-from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.matching.on import TEXT, ComparedColumn, On, pair_on, parse_on, split_both
+from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.text.arrays import Floats
 from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
@@ -41,7 +41,7 @@ def match(
     block: str | None = None,
     labels: LabelTriples | None = None,
     threads: int = 1,
-) -> Matches:
+) -> MatchResult:
     """Return the rows of `right` that match each row of `left`.
 
     Args:
@@ -64,7 +64,8 @@ def match(
         threads: threads of the sparse product.
 
     Returns:
-        Rows from 0 with float32 scores, by left row, then descending score.
+        `left` and `right` (rows from 0, int64) and `scores` (float32), by left row, then descending score; `threshold`,
+        and the share that is `expected` to be right. `to_pandas()`, `to_polars()` and `to_arrow()` have the texts, too.
 
     Raises:
         InputError: tables, options or labels are not valid, or a library is not installed.
@@ -76,10 +77,10 @@ def match(
     if labels is None:
         highest = None if top is None else _top(top)
         options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
-        return match_fields(fields, keys, top=highest, same=same, **options).matches
+        return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields)
     given = labels_of(labels)
     pair = TablePair(fields, keys, same=same, threads=threads)
-    return _matches_by(fit_matcher(pair, columns, given), pair, top, threshold, one_to_one=one_to_one)
+    return _matches_by(fit_matcher(pair, columns, given), pair, fields, top, threshold, one_to_one=one_to_one)
 
 
 def pair_scores(
@@ -144,6 +145,16 @@ class Matcher:
         save_matcher(self._learned, Path(path))
 
     @property
+    def learned(self) -> LearnedMatcher:
+        """What was learned: a classifier, its threshold, and what it compares."""
+        return self._learned
+
+    @property
+    def columns(self) -> list[str]:
+        """The compared columns of the left table."""
+        return [left for left, _ in self._learned.columns]
+
+    @property
     def report(self) -> LabelReport:
         """Its quality on labels that were held out."""
         return self._learned.report
@@ -163,8 +174,8 @@ class Matcher:
         one_to_one: bool = False,
         block: str | None = None,
         threads: int = 1,
-    ) -> Matches:
-        """Return the matches of two tables that have the learned columns; arguments as in `match`.
+    ) -> MatchResult:
+        """Return the matches of two tables that have the learned columns; arguments and result as of `match`.
 
         A list of texts is the only column. Scores are probabilities.
         """
@@ -181,15 +192,22 @@ class Matcher:
         pair = TablePair(
             fields, _key_columns(tables[0], tables[1], block), ngrams=known.ngrams, same=left is right, threads=threads
         )
-        return _matches_by(known, pair, top, threshold, one_to_one=one_to_one)
+        return _matches_by(known, pair, fields, top, threshold, one_to_one=one_to_one)
 
 
 def _matches_by(
-    known: LearnedMatcher, pair: TablePair, top: Top, threshold: float | None, *, one_to_one: bool
-) -> Matches:
+    known: LearnedMatcher,
+    pair: TablePair,
+    fields: Sequence[Field],
+    top: Top,
+    threshold: float | None,
+    *,
+    one_to_one: bool,
+) -> MatchResult:
     highest = known.top if top is None else _top(top)
     lowest = known.threshold if threshold is None else threshold
-    return choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one, same=pair.same).matches
+    chosen = choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one, same=pair.same)
+    return MatchResult.of(chosen, fields, known)
 
 
 def _top(top: Top) -> int | None:

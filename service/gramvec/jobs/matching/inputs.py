@@ -46,6 +46,7 @@ class MatchTable:
         numbers: the line of each row, see TableRow.
         names: all columns of the file but that of the ids, in its order.
         bad: the rows that were left out, and what a person should know of the header.
+        numbered: whether the ids are the rows' numbers.
     """
 
     name: str
@@ -54,6 +55,7 @@ class MatchTable:
     numbers: list[int]
     names: list[str]
     bad: BadRows
+    numbered: bool = False
 
 
 class LabelFiles(NamedTuple):
@@ -91,29 +93,32 @@ def read_table(
     """
     options = dict.fromkeys([block] if block else [], "block") | dict.fromkeys(columns, "on")
     names = list(options)
-    numbered = id_column == NO_ID
-    if numbered:
+    without = id_column == NO_ID
+    if without:
         id_column = None
     wanted = [*names, id_column] if id_column else names
     options |= {id_column: "id"} if id_column else {}
-    optional = [] if id_column or numbered else ["id"]
+    optional = [] if id_column or without else ["id"]
     found = read_columns(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,
         progress=progress, task=f"reading {path.name}",
     )  # fmt: skip
     if not found.numbers and not found.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
         raise InputError(f"{path}: is empty; its first line must name the columns")
-    if numbered or (id_column is None and "id" not in found.found):
+    numbered = without or (id_column is None and "id" not in found.found)
+    if numbered:
         ids = [str(number) for number in found.numbers]
         others = [*found.found]
     else:
         ids = found.values[id_column or "id"]
         others = [name for name in found.found if name != (id_column or "id")]
-        _check_ids(found, ids)
-    return MatchTable(str(path), ids, {name: found.values[name] for name in names}, found.numbers, others, found.bad)
+        check_ids(found, ids)
+    values = {name: found.values[name] for name in names}
+    return MatchTable(str(path), ids, values, found.numbers, others, found.bad, numbered)
 
 
-def _check_ids(table: Columns, ids: Sequence[str]) -> None:
+def check_ids(table: Columns, ids: Sequence[str]) -> None:
+    """Raise InputError, naming the line, for a row without an id, and for an id of two rows."""
     first: dict[str, int] = {}
     for number, given_id in zip(table.numbers, ids, strict=True):
         if not given_id:
@@ -138,6 +143,7 @@ def read_labels(
     encoding: str = UTF_8,
     on_error: OnError = "stop",
     digest_of: DigestOfRows | None = None,
+    numbered: bool = False,
 ) -> LabelFiles:
     """Read the labeled pairs of files that `gramvec embed` reads. A pair may be given twice.
 
@@ -151,6 +157,8 @@ def read_labels(
         encoding: of the files.
         on_error: "stop" at a bad line, and after the last file at pairs with both labels; or "skip" them.
         digest_of: returns `digest_texts` of a left and a right row. A label with the digest of other texts is bad.
+        numbered: whether ids are numbers of rows. A label without a digest of the compared columns is bad then, too: it
+            may be of a table that was sorted since.
 
     Raises:
         InputError: naming file and line, for other columns and values, ids of no table, labels of other texts, more
@@ -160,9 +168,15 @@ def read_labels(
     found: dict[tuple[int, int], tuple[bool, str]] = {}
     both: dict[tuple[int, int], str] = {}
     skipped = 0
+
+    def why_other(digest: str, left_id: str, right_id: str) -> str | None:
+        if digest_of is None:
+            return None
+        return why_changed(digest, digest_of(rows[0][left_id], rows[1][right_id]), numbered=numbered)
+
     for path in paths:
         bad = BadRows(on_error, where=f"{path}: ", remedy="")
-        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad, digest_of):
+        for place, label in _labeled_rows(path, FileFormat(form_of(path), delimiter, encoding), rows, bad, why_other):
             left_id, right_id, match = label
             pair = rows[0][left_id], rows[1][right_id]
             first = found.setdefault(pair, (match, place))
@@ -223,7 +237,7 @@ def _labeled_rows(
     form: FileFormat,
     ids: Sequence[Mapping[str, int]],
     bad: BadRows,
-    digest_of: DigestOfRows | None,
+    why_other: Callable[[str, str, str], str | None],
 ) -> Iterator[tuple[str, tuple[str, str, bool]]]:
     """Yield (file and line, (left id, right id, match)) of each row that has a label, and add the others that are bad.
 
@@ -252,9 +266,7 @@ def _labeled_rows(
                 if not answer:
                     continue
                 left, right = (text_of(record[name]) for name in names)
-                wrong = _find_wrong(answer, (left, right), ids)
-                if wrong is None and digest_of is not None:
-                    wrong = why_changed(text_of(record.get(DIGEST)), digest_of(ids[0][left], ids[1][right]))
+                wrong = _find_wrong(answer, (left, right), ids) or why_other(text_of(record.get(DIGEST)), left, right)
                 if wrong is None:
                     yield place, (left, right, ANSWERS[answer])
                 else:
@@ -276,22 +288,48 @@ def _find_wrong(answer: str, pair: tuple[str, str], ids: Sequence[Container[str]
 def digest_texts(columns: Sequence[tuple[str, str]], left: Sequence[str], right: Sequence[str], *, same: bool) -> str:
     """Return 16 hexadecimal digits of a pair's compared texts: 4 of the columns' names, 12 of the texts.
 
+    The order of the columns makes no difference.
+
     Args:
         columns: the names of each compared column in both tables.
         left: the texts of the left row.
         right: the texts of the right row.
         same: whether both rows are of one table, where either may be the left one.
     """
-    names = sha256(repr([tuple(pair) for pair in columns]).encode("utf-8", "surrogatepass")).hexdigest()
-    rows = [sha256(repr(list(texts)).encode("utf-8", "surrogatepass")).hexdigest() for texts in (left, right)]
+    order = sorted(range(len(columns)), key=columns.__getitem__)
+    names = _digest(tuple(columns[at]) for at in order)
+    rows = [_digest(texts[at] for at in order) for texts in (left, right)]
     return names[:4] + sha256(" ".join(sorted(rows) if same else rows).encode()).hexdigest()[:12]
 
 
-def why_changed(given: str, now: str) -> str | None:
-    """Return what is wrong with a label of other texts; None where other columns were compared, or none is known."""
-    if not _is_digest(given) or given[:4] != now[:4] or given == now:
+def _digest(values: Iterable[Any]) -> str:
+    return sha256(repr([*values]).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def why_changed(digest: str, now: str, *, numbered: bool) -> str | None:
+    """Return what is wrong with a label of other texts, or of texts that nobody can tell; None if nothing is.
+
+    Args:
+        digest: what the label has of `digest_texts`.
+        now: that of its rows.
+        numbered: whether its ids are numbers, which name other rows in a table that was sorted; others name their rows
+            whatever columns are compared.
+    """
+    has_digest = _is_digest(digest) is not None
+    if has_digest and digest[:4] == now[:4]:
+        other = "its rows had other texts when it was labeled; give the table as it was, or remove the line"
+        return None if digest == now else other
+    if not numbered:
         return None
-    return "its rows had other texts when it was labeled; give the table as it was, or remove the line"
+    if has_digest:
+        return (
+            "names rows by number, and was labeled by other columns, so they may be other rows; compare those columns,"
+            " or name rows by a column of ids (`id`)"
+        )
+    return (
+        f"names rows by number, and has no {DIGEST}, so they may be other rows; name rows by a column of ids (`id`), or"
+        " label what gramvec review or `review` writes"
+    )
 
 
 def _of_labels(message: str) -> str:

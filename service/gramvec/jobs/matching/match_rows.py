@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.jobs.matching.fields import Field
-from gramvec.jobs.matching.inputs import MatchTable
+from gramvec.jobs.matching.inputs import DIGEST, MatchTable
 from gramvec.jobs.matching.nearest import CosineArray, Matches, RowIds
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names
@@ -16,7 +16,7 @@ from gramvec.text.characters import lower
 
 NAMES = ("left_id", "right_id", "score", "left", "right")
 EXPLAINED = ("shared", "only_left", "only_right")
-REVIEWED = ("left_id", "right_id", "match", "score", "left", "right")
+REVIEWED = ("left_id", "right_id", "match", "score", "left", "right", DIGEST)
 # Words are compared by n-grams of this order.
 ORDER = 3
 

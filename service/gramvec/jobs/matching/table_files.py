@@ -36,6 +36,11 @@ class ReadTables(NamedTuple):
     blocks: Blocks | None
     same: bool
 
+    @property
+    def numbered(self) -> bool:
+        """True if rows of one of the tables are named by their numbers."""
+        return self.left.numbered or self.right.numbered
+
     def digest_of(self, left: int, right: int) -> str:
         """Return `digest_texts` of a left and a right row."""
         texts = [field.left[left] for field in self.fields], [field.right[right] for field in self.fields]

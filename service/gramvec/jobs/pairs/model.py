@@ -33,6 +33,12 @@ class ExpectedShare(NamedTuple):
         return high if low == high else f"{low.rstrip('%')} to {high}"
 
 
+def facts_of(threshold: float, expected: ExpectedShare | None) -> dict[str, float]:
+    """Return a threshold and the ends of the expected share by name, as frames of results have them."""
+    ends = {} if expected is None else {"expected_low": expected.low, "expected_high": expected.high}
+    return {"threshold": threshold, **ends}
+
+
 class Promise(NamedTuple):
     """How far off the mean probability of the pairs that are written was, on tables that were not learned from.
 

@@ -49,6 +49,7 @@ class AnswersFile:
             os.close(self._file)
             raise
         self._lengths: list[int] = []
+        self._time = os.fstat(self._file).st_mtime_ns
 
     def _lock(self) -> None:
         try:
@@ -94,47 +95,57 @@ class AnswersFile:
         os.fsync(self._file)
         return place
 
-    def _check_unchanged(self) -> None:
+    def check_unchanged(self) -> None:
         """Raise InputError where another program has replaced, removed or changed the file since the last answer."""
         try:
             there = self.path.stat(follow_symlinks=False)
         except OSError:
             there = None
         own = os.fstat(self._file)
-        if there is None or (there.st_dev, there.st_ino, there.st_size) != (own.st_dev, own.st_ino, self._end):
+        if there is None or (there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns) != (
+            own.st_dev, own.st_ino, self._end, self._time,
+        ):  # fmt: skip
             raise InputError(
-                f"{self.path}: another program has replaced or changed it, so this answer is not written; stop the"
-                " review and start it again: it goes on with the answers that the file has"
+                f"{self.path}: another program has replaced or changed it, so nothing more is written; stop the review"
+                " and start it again: it goes on with the answers that the file has"
             )
 
     def add(self, answer: Sequence[str]) -> None:
         """Write an answer; it is on disk when this returns.
 
         Raises:
-            InputError: another program has replaced or changed the file; nothing is written.
+            InputError: another program has replaced or changed the file; the answer is not among those that it has.
             OSError: the disk is full; nothing is written.
         """
-        self._check_unchanged()
+        self.check_unchanged()
+        before = self._end
         try:
-            end = self._write(csv_line(answer).encode(), self._end)
+            self._end = self._write(csv_line(answer).encode(), before)
         except OSError:
-            os.ftruncate(self._file, self._end)
+            os.ftruncate(self._file, before)
+            self._note_time()
             raise
-        self._lengths.append(end - self._end)
-        self._end = end
+        self._note_time()
+        self.check_unchanged()  # a file that was put in its place meanwhile does not have the answer
+        self._lengths.append(self._end - before)
         self.answers.append(list(answer))
 
     def undo(self) -> list[str] | None:
         """Take back the last answer of this review and return it; None if there is none. Raises InputError as `add`."""
         if not self._lengths:
             return None
-        self._check_unchanged()
+        self.check_unchanged()
         end = self._end - self._lengths[-1]
         os.ftruncate(self._file, end)
         os.fsync(self._file)
+        self._note_time()
         self._end = end
         self._lengths.pop()
         return self.answers.pop()
+
+    def _note_time(self) -> None:
+        """Remember when this review changed the file last: a change of another time is another program's."""
+        self._time = os.fstat(self._file).st_mtime_ns
 
     def close(self) -> None:
         """Close the file, so that another review may open it. A second call does nothing."""

@@ -23,7 +23,7 @@ from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.fit_matcher import check_enough, scikit_learn
-from gramvec.jobs.matching.inputs import read_labels
+from gramvec.jobs.matching.inputs import DIGEST, read_labels
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.matching.match_tables import check_unweighted
 from gramvec.jobs.matching.matcher import PairLabels
@@ -92,7 +92,12 @@ class PairReviewJob(TableFiles):
         with closing(AnswersFile(self.labels, PairReview.columns, PairReview.older)) as answers:
             read = self.read_tables(columns, watch)
             ids = read.left.ids, read.right.ids
-            tables = PairTables(read.fields, read.columns, read.blocks, ids, read.same, read.digest_of)
+            tables = PairTables(read.fields, read.columns, read.blocks, ids, read.same, read.digest_of, read.numbered)
+            if read.numbered and DIGEST not in answers.columns:
+                raise InputError(
+                    f"{self.labels}: names rows by number, and has no column {DIGEST}, so they may be other rows; name"
+                    " rows by a column of ids (`id`), or give `labels` another file"
+                )
             self._check_answers(read, len(answers.answers), watch)
             title = f"Review of {self.left.name}"
             title += "" if self.left == self.right else f" and {self.right.name}"
@@ -106,8 +111,9 @@ class PairReviewJob(TableFiles):
         if not answers:
             return
         skipped = read_labels(
-            [self.labels], tables.left.ids, tables.right.ids, on_error=self.on_error, digest_of=tables.digest_of
-        ).skipped
+            [self.labels], tables.left.ids, tables.right.ids, on_error=self.on_error, digest_of=tables.digest_of,
+            numbered=tables.numbered,
+        ).skipped  # fmt: skip
         if skipped:
             watch.report(f"{self.labels}: {skipped:,} answers about rows that are gone or were changed are left out")
 

@@ -35,6 +35,7 @@ class PairTables(NamedTuple):
         ids: what names the rows of both tables.
         same: whether both are one table.
         digest_of: returns `digest_texts` of a left and a right row.
+        numbered: whether ids are numbers of rows.
     """
 
     fields: Sequence[Field]
@@ -43,6 +44,7 @@ class PairTables(NamedTuple):
     ids: Ids
     same: bool
     digest_of: Callable[[int, int], str]
+    numbered: bool = False
 
 
 class PairReview:
@@ -125,7 +127,8 @@ class PairReview:
             rows = self._rows[0].get(left), self._rows[1].get(right)
             if rows[0] is None or rows[1] is None:
                 continue
-            if why_changed(digests[0] if digests else "", self._tables.digest_of(rows[0], rows[1])) is not None:
+            now = self._tables.digest_of(rows[0], rows[1])
+            if why_changed(digests[0] if digests else "", now, numbered=self._tables.numbered) is not None:
                 continue
             key = rows[0] * len(self._tables.ids[1]) + rows[1]
             place = int(np.searchsorted(self._keys, key))

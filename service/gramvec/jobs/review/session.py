@@ -212,10 +212,12 @@ class ReviewSession(Generic[L]):
         """Write what the review made, and return sentences that say so. A second call returns the same sentences.
 
         Raises:
-            GramvecError: it cannot be written, or the answers do not suffice; the review goes on.
+            GramvecError: it cannot be written, the answers do not suffice, or another program has changed their file;
+                the review goes on.
         """
         with self._lock:
             if self.finished is None:
+                self._file.check_unchanged()
                 self.finished = self.subject.finish(dict(self._answered))
             return self.finished
 

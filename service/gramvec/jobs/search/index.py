@@ -24,13 +24,14 @@ from gramvec.jobs.search.changes import add_to_index, remove_from_index
 from gramvec.jobs.search.documents import Record
 from gramvec.jobs.search.filters import Where, conditions_of
 from gramvec.jobs.search.folder import IndexManifest, size_of
+from gramvec.jobs.search.hits import QueryHits
 from gramvec.jobs.search.snapshot import Hit, Only, Snapshot, TopDocuments, open_snapshot
 from gramvec.jobs.search.vectors import unit_vectors
 from gramvec.jobs.tables.batches import MISSING, list_names, value_at
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.text.frames import is_missing, rows_of, to_plain
-from gramvec.text.inputs import is_whole, iterate_texts, not_a_text
+from gramvec.text.inputs import is_whole, iterate_texts, list_texts, not_a_text
 from gramvec.text.vocabulary import Vocabulary
 from gramvec.threads import ProcessLock, count_cores
 
@@ -174,8 +175,8 @@ class Index:
         min_score: float = 0.0,
         literal: bool = False,
         truncate: bool = False,
-    ) -> list[list[Hit]]:
-        """Return the k best documents for each query, the best first.
+    ) -> QueryHits:
+        """Return the k best documents for each query, the best first: a list of lists of hits, and a table, too.
 
         Args:
             queries: a text, or any iterable of texts.
@@ -193,12 +194,11 @@ class Index:
         Raises:
             InputError: an argument is not valid.
         """
-        asked = [queries] if isinstance(queries, str) else queries
-        return list(
-            self.stream(
-                asked, k, offset=offset, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate
-            )
+        asked = [queries] if isinstance(queries, str) else list_texts(queries)
+        hits = self.stream(
+            asked, k, offset=offset, where=where, only=only, min_score=min_score, literal=literal, truncate=truncate
         )
+        return QueryHits(asked, hits, self.manifest.column)
 
     def stream(
         self,

@@ -24,16 +24,15 @@ from gramvec.jobs.search.build import build_index
 from gramvec.jobs.search.changes import add_to_index, rebuild_index, remove_from_index
 from gramvec.jobs.search.filters import parse_conditions
 from gramvec.jobs.search.folder import OLDEST, read_manifest
+from gramvec.jobs.search.hits import HIT_COLUMNS
 from gramvec.jobs.search.index import MAX_HITS, Index, find_model
 from gramvec.jobs.search.snapshot import Hit, Only
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.inputs import FORMS, read_lines
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, free_names, write_table
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, check_mark, form_to_write, free_names, write_table
 from gramvec.jobs.tables.staging import check_outputs
 from gramvec.runtime.base import Device
 
-# The columns of a hit in a file, before those of its row.
-HIT_COLUMNS = ("query", "rank", "score", "id")
 # Characters of a query in a message.
 MAX_SHOWN = 80
 
@@ -192,10 +191,11 @@ class SearchJob(FileJob):
         only: compare only "letters", or only "meaning".
         min_score: leave out hits with a lower score.
         literal: take -word and "a phrase" in a query as they are.
-        output: a .csv, .tsv, .jsonl or .parquet file of the hits; - is standard output; None writes none.
+        output: a .csv, .tsv, .jsonl, .parquet or .xlsx file of the hits; - is standard output; None writes none.
         format: of the output; None goes by its ending.
         overwrite: replace an output that gramvec did not write.
         safe_cells: write a cell of CSV or TSV that a spreadsheet would take for a formula as a text, with ' before it.
+        bom: begin CSV and TSV with a byte order mark, by which Excel knows UTF-8.
         model: name of a model, or a folder; None for the index's.
         device: that computes the vectors.
         truncate: cut queries that are too long.
@@ -215,6 +215,7 @@ class SearchJob(FileJob):
     format: TableForm | None = None
     overwrite: bool = False
     safe_cells: bool = False
+    bom: bool = False
     model: str | None = None
     device: Device = "auto"
     truncate: bool = False
@@ -230,7 +231,7 @@ class SearchJob(FileJob):
             raise InputError(
                 f"{self.file}: is a table, and `file` has a query a line; save its column of queries as .txt"
             )
-        form_to_write(self.output, TABLE_FORMS, self.format, "csv")
+        check_mark(form_to_write(self.output, TABLE_FORMS, self.format, "csv"), bom=self.bom)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> int:
@@ -255,7 +256,8 @@ class SearchJob(FileJob):
         if self.output is None:
             return sum(1 for _ in answers)
         form = form_to_write(self.output, TABLE_FORMS, self.format, "csv")
-        write_table(self.output, form, [*HIT_COLUMNS, *names.values()], records(), safe_cells=self.safe_cells)
+        columns = [*HIT_COLUMNS, *names.values()]
+        write_table(self.output, form, columns, records(), safe_cells=self.safe_cells, bom=self.bom)
         return answered
 
     def open_answers(self, watch: JobWatch = NO_WATCH) -> tuple[list[str], Iterator[AnsweredQuery]]:

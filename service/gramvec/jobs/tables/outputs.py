@@ -1,4 +1,4 @@
-"""Outputs of commands: the form that an ending names, and rows written as CSV, TSV, JSON lines or Parquet."""
+"""Outputs of commands: the form that an ending names, and rows as CSV, TSV, JSON lines, Parquet or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar, get_args
 
 from gramvec.errors import InputError
+from gramvec.jobs.tables.decoding import UTF_8_MARK
 from gramvec.jobs.tables.inputs import STDIN
 from gramvec.jobs.tables.staging import is_stream, output_file
 from gramvec.jobs.tables.writers import encoder, header_line
 
-TableForm = Literal["csv", "tsv", "jsonl", "parquet"]
+TableForm = Literal["csv", "tsv", "jsonl", "parquet", "xlsx"]
 TABLE_FORMS: tuple[TableForm, ...] = get_args(TableForm)
 ALIASES = {"ndjson": "jsonl", "pq": "parquet"}
 # Forms whose beginning or end is written last, which a pipe cannot be.
-NEED_A_FILE = ("npy", "parquet")
+NEED_A_FILE = ("npy", "parquet", "xlsx")
+# Forms that may begin with a byte order mark, by which Excel knows UTF-8.
+MARKED_FORMS = ("csv", "tsv")
 # Rows that become a row group of Parquet, or are encoded at a time.
 GROUP_ROWS = 16_384
 
@@ -62,6 +65,13 @@ def form_to_write(
     return given
 
 
+def check_mark(form: str, *, bom: bool) -> None:
+    """Raise InputError where a byte order mark is wanted of a form that has none."""
+    if bom and form not in MARKED_FORMS:
+        raise InputError(f"bom: begins .csv and .tsv with a byte order mark, and this is {form}; leave it out",
+                         field="bom")  # fmt: skip
+
+
 def free_names(names: Iterable[str], prefix: str, taken: Iterable[str]) -> dict[str, str]:
     """Return the name that each column is written with: its own, with `prefix` as often as `taken` has it.
 
@@ -89,6 +99,7 @@ def write_table(
     *,
     header: bool = True,
     safe_cells: bool = False,
+    bom: bool = False,
 ) -> None:
     """Write rows to standard output, a pipe, or a file that appears when it is whole.
 
@@ -99,6 +110,7 @@ def write_table(
         records: the rows. Lists are joined with " | " in CSV and TSV; TSV has spaces for tabs and line feeds.
         header: whether the first line of CSV and TSV names the columns.
         safe_cells: whether cells and names of CSV and TSV that a spreadsheet would take for formulas are made texts.
+        bom: whether CSV and TSV begin with a byte order mark.
 
     Raises:
         InputError: a value has no place in the form; the message has the number of the row.
@@ -107,6 +119,13 @@ def write_table(
         if form == "parquet":
             _write_parquet(file, names, iter(records))
             return
+        if form == "xlsx":
+            from gramvec.jobs.tables.xlsx import write_xlsx
+
+            write_xlsx(file, names, records)
+            return
+        if bom and form in MARKED_FORMS:
+            file.write(UTF_8_MARK)
         if form != "jsonl" and header:
             file.write(header_line(form, names, safe_cells=safe_cells).encode())
         encode = encoder(form, names, safe_cells=safe_cells)

@@ -197,16 +197,17 @@ class TsvReader(CsvReader):
     Where the header has a field in quotes, the file is read as CSV with tabs.
     """
 
+    is_quoted: bool
     delimiters = "\t"
     dialect: dict[str, Any] = {"quoting": csv.QUOTE_NONE}  # noqa: RUF012 - never changed
 
     def _dialect(self, header: str | None) -> dict[str, Any]:
         fields = (header or "").rstrip("\r\n").split("\t")
-        self._is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
-        return CsvReader.dialect if self._is_quoted else self.dialect
+        self.is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for field in fields)
+        return CsvReader.dialect if self.is_quoted else self.dialect
 
     def _why(self, values: list[str]) -> str:
-        if self._is_quoted or not any(value.startswith('"') for value in values):
+        if self.is_quoted or not any(value.startswith('"') for value in values):
             return ""
         return '; if its fields are in quotes, give `input_format="csv"` and `delimiter="tab"`'
 

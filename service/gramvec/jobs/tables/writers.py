@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gramvec.errors import InputError
 from gramvec.jobs.tables.batches import Block, Records
+from gramvec.jobs.tables.decoding import UTF_8_MARK
 
 OutputForm = Literal["jsonl", "npy", "csv", "tsv", "parquet"]
 # What begins a formula in Excel, LibreOffice or Google Sheets (OWASP, CSV injection).
@@ -125,6 +126,7 @@ class RowsForm(Writes):
         added: the new columns.
         shown: escapes a cell for a terminal.
         safe_cells: as of `encoder`.
+        bom: whether CSV and TSV begin with a byte order mark.
     """
 
     def __init__(
@@ -135,8 +137,10 @@ class RowsForm(Writes):
         shown: Callable[[str], str] = str,
         *,
         safe_cells: bool = False,
+        bom: bool = False,
     ) -> None:
         self._form, self._column, self._added, self._shown, self._safe_cells = form, column, added, shown, safe_cells
+        self._mark = UTF_8_MARK if bom else b""
         self._names: list[str] = []
         # Of a resumed run, whose columns are called as in the header.
         self._in_header: Callable[[str], str] | None = None
@@ -153,13 +157,13 @@ class RowsForm(Writes):
             own = list(dict.fromkeys(chain.from_iterable(records_of(block) if block else []))) or [self._column]
         self._added.check(own)
         self._names = [*own, *self._added.names]
-        return header_line(self._form, self._names, safe_cells=self._safe_cells).encode()
+        return self._mark + header_line(self._form, self._names, safe_cells=self._safe_cells).encode()
 
     def resume(self, stage: Path) -> None:
         """Take the columns from the header, as it has them."""
         if self._form == "jsonl":
             return
-        with stage.open(encoding="utf-8", newline="") as file:
+        with stage.open(encoding="utf-8-sig", newline="") as file:
             self._names = next(csv.reader(file), []) if self._form == "csv" else next(file)[:-1].split("\t")
         self._in_header = partial(name_in_header, self._form, safe_cells=self._safe_cells)
 
