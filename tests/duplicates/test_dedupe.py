@@ -183,7 +183,7 @@ def test_what_is_kept_of_parquet(tmp_path: Path) -> None:
 
 def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
     """A table of any form may become one of another; what an ending cannot hold is refused before any work."""
-    pytest.importorskip("python_calamine", reason="python-calamine is not installed: pip install '.[sheets]'")
+    python_calamine = pytest.importorskip("python_calamine", reason="it is not installed: pip install '.[sheets]'")
     pq = pytest.importorskip("pyarrow.parquet")
     rows = [{"n": "7", "text": "bananas, ripe"}, {"n": "8", "text": "apples"}, {"n": "9", "text": "bananas, ripe"}]
     table = [list(rows[0]), *(list(row.values()) for row in rows)]
@@ -197,13 +197,16 @@ def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
             run(tmp_path / source, "--unique", kept)
             if form == "parquet":
                 assert pq.read_table(kept).to_pylist() == rows[:2]
+            elif form == "xlsx":
+                sheet = python_calamine.CalamineWorkbook.from_path(kept).get_sheet_by_index(0)
+                assert sheet.to_python() == table[:3]
             elif form == "jsonl":
                 assert [json.loads(line) for line in kept.read_text().splitlines()] == rows[:2]
             else:
                 with kept.open(newline="") as file:
                     assert list(csv.reader(file, delimiter="," if form == "csv" else "\t")) == table[:3]
     assert run(tmp_path / "a.xlsx", "--unique", "-")[0] == 'n,text\n7,"bananas, ripe"\n8,apples\n'
-    for source, ending in (("a.xlsx", "xlsx"), ("a.csv", "txt"), ("a.json", "json"), ("a.csv", "csv.gz")):
+    for source, ending in (("a.xlsx", "ods"), ("a.csv", "txt"), ("a.json", "json"), ("a.csv", "csv.gz")):
         _, said = run(tmp_path / source, "--unique", tmp_path / f"b.{ending}", code=1)
         assert_names(said, "written", f".{ending.removeprefix('csv.')}", ".csv,")
     run(tmp_path / "a.dat", "--input-format", "csv", "--unique", tmp_path / "b.dat")

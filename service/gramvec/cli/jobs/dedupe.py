@@ -18,6 +18,7 @@ from gramvec.cli.jobs.embed import (
     threads_option,
 )
 from gramvec.cli.jobs.job_report import report_option
+from gramvec.cli.jobs.match_inputs import label_options
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
 from gramvec.cli.options import POSITIVE, device_option, gone_options
@@ -98,6 +99,7 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
               "whose compared text stands most often (frequent).")  # fmt: skip
 @click.option("--against", type=click.Path(path_type=Path, exists=True), metavar="INDEX",
               help="Compare with the documents of an index instead, not with each other.")  # fmt: skip
+@label_options
 @report_option
 @input_format_options
 @on_error_option
@@ -124,6 +126,7 @@ def dedupe(**options: Any) -> None:
       gramvec dedupe people.csv --on name --unique unique.csv --keep complete --report duplicates.html
       gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --format jsonl
       gramvec dedupe crm.csv shop.csv --on name --groups --groups-file groups.jsonl
+      gramvec dedupe people.csv --on name --labels answers.csv --unique unique.csv --map map.csv
       gramvec dedupe questions.txt --by meaning --threshold 0.8
       sort titles.txt | gramvec dedupe --unique - > unique.txt
       gramvec dedupe new.csv --against tickets.index --on subject --unique fresh.csv --report known.html

@@ -9,13 +9,19 @@ import click
 
 from gramvec.cli.jobs.embed import bom_option, on_error_option, overwrite_option, safe_cells_option, threads_option
 from gramvec.cli.jobs.job_report import report_option
-from gramvec.cli.jobs.match_inputs import TABLE, TABLE_OR_STDIN, block_option, id_option, on_option, table_options
+from gramvec.cli.jobs.match_inputs import (
+    TABLE_OR_STDIN,
+    block_option,
+    id_option,
+    label_options,
+    on_option,
+    table_options,
+)
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import in_shell, make_job, show_job
 from gramvec.cli.options import POSITIVE, gone_options
 from gramvec.jobs.common.file_job import MAX_NUMBER
 from gramvec.jobs.matching.job import MatchJob
-from gramvec.jobs.tables.inputs import UTF_8
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 
 
@@ -49,15 +55,11 @@ class RowLimit(click.IntRange):
 @columns_option("compared", "all", help="Write the compared texts, or all columns of both rows.")
 @click.option("--unmatched", is_flag=True, help="Write the rows of both tables that are in no match, too.")
 @click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
-@click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
-              help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable.")  # fmt: skip
-@click.option("--labels-delimiter", metavar="TEXT", help="As --delimiter, of --labels.  [by the header]")
-@click.option("--labels-encoding", default=UTF_8, show_default=True, help="As --encoding, of --labels.")
+@label_options
 @click.option("--keep-labels", is_flag=True,
               help="Write labeled pairs as --labels has them: matches with a score of 1, others not.")  # fmt: skip
 @click.option("--save-matcher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write what --labels taught to this file of JSON.")  # fmt: skip
-@click.option("--matcher", type=TABLE, metavar="FILE", help="Match by a matcher that --save-matcher wrote.")
 @click.option("--review", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
 @click.option("--review-pairs", type=POSITIVE, default=100, show_default=True, help="Pairs of --review.")

@@ -53,6 +53,21 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def label_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add options of labels and of a matcher."""
+    for option in reversed(_LABEL_OPTIONS):
+        command = option(command)
+    return command
+
+
+_LABEL_OPTIONS = (
+    click.option("--labels", type=TABLE, multiple=True, metavar="FILE",
+                 help="Learn from pairs: columns left, right (ids) and match (1 or 0); repeatable."),
+    click.option("--labels-delimiter", metavar="TEXT", help="As --delimiter, of --labels.  [by the header]"),
+    click.option("--labels-encoding", default=UTF_8, show_default=True, help="As --encoding, of --labels."),
+    click.option("--matcher", type=TABLE, metavar="FILE",
+                 help="Score by a matcher that --save-matcher of match, or a review, wrote."),
+)  # fmt: skip
 _FORMAT_OPTIONS = (
     click.option("--left-format", type=click.Choice(FORMS), help="[by LEFT's ending, or txt]"),
     click.option("--right-format", type=click.Choice(FORMS), help="[by RIGHT's ending, or txt]"),

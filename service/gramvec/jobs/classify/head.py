@@ -35,7 +35,7 @@ from gramvec.jobs.classify.ngrams import (
     WORDS,
     NgramColumns,
 )
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.tables.staging import whole
 from gramvec.lexical.hashing import COLUMN_BITS
 from gramvec.text import json_bounds
@@ -323,7 +323,7 @@ class LabelAnswer(NamedTuple):
 class LabelAnswers(list[LabelAnswer], ResultTable):
     """Answers of a head for texts, in their order."""
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return the label of each text, several of them as one text with bars, its score, and whether it is known."""
         return {
             "label": [" | ".join(answer.labels) for answer in self],

@@ -29,7 +29,7 @@ from gramvec.jobs.classify.report import CountedLabels, fit_report
 from gramvec.jobs.classify.writer import LabelColumns
 from gramvec.jobs.common.bad_rows import OnError
 from gramvec.jobs.common.file_job import PositiveNumber, UnitNumber
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.outcome import Done, report_done
 from gramvec.jobs.common.run import ReportedJob, TableOutput
@@ -80,7 +80,7 @@ class FitResult(ResultTable):
     summary: str
     texts: Sequence[str]
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return the row of each text held out, from 0, its text, its best label, the score, and if that is right."""
         held = self.quality.answers
         texts = [self.texts[row] for row in held.rows.tolist()]

@@ -17,14 +17,14 @@ from gramvec.jobs.tables.writers import cell
 
 # Whole numbers that a column of 64 bits holds.
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
-Column = np.ndarray[Any, Any] | Sequence[Any]
+FrameColumn = np.ndarray[Any, Any] | Sequence[Any]
 
 
 class ResultTable(ABC):
     """Result that has a row for each thing that was found."""
 
     @abstractmethod
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return the columns by name, of one length each: arrays, or lists of texts, numbers, booleans and None."""
 
     @abstractmethod
@@ -59,12 +59,12 @@ class ResultTable(ABC):
         return pa.table(arrays, names=[*columns], metadata=metadata)
 
 
-def _uniform(columns: Mapping[str, Column]) -> dict[str, Column]:
+def _uniform(columns: Mapping[str, FrameColumn]) -> dict[str, FrameColumn]:
     """Return columns each of which has values of one type: texts, as in a cell of CSV, where it has several."""
     return {name: _of_one_type(column) for name, column in columns.items()}
 
 
-def _of_one_type(values: Column) -> Column:
+def _of_one_type(values: FrameColumn) -> FrameColumn:
     if isinstance(values, np.ndarray):
         return values
     types = {type(value) for value in values if value is not None}
@@ -77,5 +77,5 @@ def _of_one_type(values: Column) -> Column:
     return [None if value is None else cell(value) for value in values]
 
 
-def _is_empty(column: Column) -> bool:
+def _is_empty(column: FrameColumn) -> bool:
     return not isinstance(column, np.ndarray) and all(value is None for value in column)

@@ -14,6 +14,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.distinct import (
     MAX_PAIRS,
+    DistinctRows,
     DuplicateRows,
     RowNames,
     distinct_rows,
@@ -21,8 +22,11 @@ from gramvec.jobs.duplicates.distinct import (
     staying_rows,
 )
 from gramvec.jobs.duplicates.group_file import GroupFile
-from gramvec.jobs.duplicates.likely import KEEPS, Keep, likely_pairs
+from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
+from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import meaning_pairs
+from gramvec.jobs.matching.api import LabelTriples, Matcher
+from gramvec.jobs.matching.inputs import labels_of
 from gramvec.text.arrays import Int64s
 from gramvec.text.frames import names_of, refuse_file, table_of, texts_of_column
 from gramvec.text.inputs import has_surrogate
@@ -40,6 +44,8 @@ def dedupe(
     model: Embedder | str | None = None,
     threshold: float | None = None,
     keep: Keep = "first",
+    labels: LabelTriples | None = None,
+    matcher: Matcher | None = None,
     groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
 ) -> DuplicateRows:
@@ -58,6 +64,9 @@ def dedupe(
             by meaning it must be given.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.
+        labels: (row, other row, whether they are the same thing) for some pairs, rows from 0. These are then as
+            labeled, and other pairs have the probabilities of a matcher that learns from them, if there are enough.
+        matcher: scores the pairs, learned before; without `on` its columns are compared.
         groups_file: a file that keeps the ids of groups, which `group_ids` has: the first call makes it, and the next
             one, with new or changed rows, continues it. Rows are known again by `id`, or without one by their texts.
         threads: threads of the comparison by letters.
@@ -71,25 +80,19 @@ def dedupe(
     Raises:
         InputError: rows or options are not valid, or SciPy is not installed.
     """
-    if by not in BYS:
-        raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
-    if keep not in KEEPS:
-        raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
-    if by == "letters" and model is not None:
-        raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
+    _check_options(by, keep, model, labels, matcher)
     sources, rows = join_sources(rows)
-    columns, names, cells = _columns(rows, on, id, count=keep == "complete")
+    columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
     names = names._replace(sources=sources)
-    file = (
-        None
-        if groups_file is None
-        else GroupFile(Path(groups_file), names.columns, id, has_sources=sources is not None and id is not None)
-    )
+    has_sources = sources is not None and id is not None
+    file = None if groups_file is None else GroupFile(Path(groups_file), names.columns, id, has_sources=has_sources)
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)
     distinct = distinct_rows(columns)
-    if by == "meaning":
+    if labels is not None or matcher is not None:
+        likely = _labeled(distinct, names, labels, matcher, threshold, threads)
+    elif by == "meaning":
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
@@ -97,6 +100,38 @@ def dedupe(
     group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
     stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
     return DuplicateRows(distinct, likely, stays, names, group_ids)
+
+
+def _check_options(by: By, keep: Keep, model: Any, labels: Any, matcher: Matcher | None) -> None:
+    """Raise InputError for options that are none, or contradict each other."""
+    if by not in BYS:
+        raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
+    if keep not in KEEPS:
+        raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
+    if by == "letters" and model is not None:
+        raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
+    if (labels is not None or matcher is not None) and by == "meaning":
+        field = "matcher" if labels is None else "labels"
+        raise InputError(f"{field}: scores rows by letters and words; leave out by='meaning'", field=field)
+    if labels is not None and matcher is not None:
+        raise InputError("matcher: was learned before, and `labels` teach another; give one of them", field="matcher")
+
+
+def _labeled(
+    distinct: DistinctRows,
+    names: RowNames,
+    labels: LabelTriples | None,
+    matcher: Matcher | None,
+    threshold: float | None,
+    threads: int,
+) -> LikelyPairs:
+    of_texts = None if labels is None else labels_of_texts(labels_of(labels), distinct.of_row)
+    if of_texts is not None and (wrong := of_texts.sentences()):
+        raise InputError(f"labels: {'; '.join(wrong)}", field="labels")
+    return labeled_pairs(
+        distinct.columns, names.columns, None if of_texts is None else of_texts.labels,
+        None if matcher is None else matcher.learned, threshold, threads=threads, max_pairs=MAX_PAIRS,
+    ).likely  # fmt: skip
 
 
 def why_not_compared(text: str) -> str | None:
@@ -109,7 +144,7 @@ def why_not_compared(text: str) -> str | None:
 
 
 def _columns(
-    rows: Any, on: str | Sequence[str] | None, id_column: str | None, *, count: bool
+    rows: Any, on: str | Sequence[str] | None, id_column: str | None, matcher: Matcher | None, *, count: bool
 ) -> tuple[list[list[str]], RowNames, Int64s | None]:
     """Return the compared columns, the names of both, and where it counts the filled cells of each row."""
     if on is not None:
@@ -119,6 +154,7 @@ def _columns(
         if on is not None or id_column is not None:
             raise InputError("on and id name columns, and these rows are texts; leave them out", field="on")
         return [table], RowNames(), np.ones(len(table), np.int64) if count else None
+    on = matcher.columns if on is None and matcher is not None else on
     if on is not None and (isinstance(on, Mapping) or not isinstance(on, Iterable)):
         raise InputError(f"on: must be a column's name or a list of names, got {type(on).__name__}", field="on")
     every = [str(name) for name in names_of(table)]

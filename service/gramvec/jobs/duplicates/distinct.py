@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
 from gramvec.jobs.duplicates.merge import groups_of, merge_records, parse_merge
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
@@ -104,9 +104,9 @@ class RowNames(NamedTuple):
     id_column: str | None = None
     sources: list[str] | None = None
 
-    def of(self, rows: Int64s, prefix: str = "") -> dict[str, Column]:
+    def of(self, rows: Int64s, prefix: str = "") -> dict[str, FrameColumn]:
         """Return the columns that name rows, `prefix` before their names."""
-        found: dict[str, Column] = {f"{prefix}row": rows}
+        found: dict[str, FrameColumn] = {f"{prefix}row": rows}
         for name, values in (("source", self.sources), ("id", self.ids), ("line", self.lines)):
             if values is not None:
                 found[prefix + name] = [values[row] for row in rows.tolist()]
@@ -129,7 +129,7 @@ class StayingMap(ResultTable):
     scores: Floats
     names: RowNames
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return what `gramvec dedupe --map` writes of each row that goes, and both rows, from 0."""
         return self.names.of(self.rows) | self.names.of(self.kept, "kept_") | {"score": self.scores}
 
@@ -176,7 +176,7 @@ class DuplicateRows(ResultTable):
         """The share of pairs of different rows that is expected to be right; None where nothing is known of it."""
         return self.likely.expected
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return what `gramvec dedupe` writes of each pair, and both rows, from 0.
 
         Raises InputError for more than 10,000,000 pairs.

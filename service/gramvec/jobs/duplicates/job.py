@@ -19,7 +19,7 @@ from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.run import JobRun, MakesPage, TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
@@ -34,6 +34,7 @@ from gramvec.jobs.duplicates.distinct import (
     staying_rows,
 )
 from gramvec.jobs.duplicates.group_file import GroupFile
+from gramvec.jobs.duplicates.labeled import labeled_pairs, labels_of_texts
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.meaning import check_cosine, meaning_pairs
 from gramvec.jobs.duplicates.merge import MergeRules, check_merge, groups_of, merge_records
@@ -48,8 +49,11 @@ from gramvec.jobs.duplicates.rows import (
     write_kept,
 )
 from gramvec.jobs.duplicates.sources import SOURCE, JoinedTables, join_tables, name_sources
+from gramvec.jobs.matching.inputs import check_ids, digest_texts
+from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
+from gramvec.jobs.matching.matcher import LearnedMatcher
+from gramvec.jobs.matching.matcher_file import load_matcher
 from gramvec.jobs.matching.on import split_names
-from gramvec.jobs.matching.report import pair_model_fact
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells, read_records
 from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, form_of, spool
@@ -86,7 +90,7 @@ class DedupeResult(ResultTable):
     known: list[KnownRow]
     threshold: float
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return the columns of pairs, as `DuplicateRows.columns` does, or of the rows that an index has."""
         if self.duplicates is not None:
             return self.duplicates.columns()
@@ -102,7 +106,7 @@ class DedupeResult(ResultTable):
         return {"threshold": self.threshold} if self.duplicates is None else self.duplicates.facts()
 
 
-class DedupeJob(InputFile, TableOutput):
+class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     """Job of `gramvec dedupe`: find the near-duplicates of a file, list them, and write the file without them.
 
     Example:
@@ -132,7 +136,8 @@ class DedupeJob(InputFile, TableOutput):
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
 
-    The other attributes are those of `InputFile` and `TableOutput`; the table is the list.
+    The other attributes are those of `InputFile`, `PairLabelOptions` and `TableOutput`; the table is the list. Labeled
+    pairs are as the labels have them, up to the file without repeats.
     """
 
     more_sources: tuple[Path, ...] = ()
@@ -172,6 +177,12 @@ class DedupeJob(InputFile, TableOutput):
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
+        if (self.labels or self.matcher) and (self.by == "meaning" or self.against is not None):
+            field = "labels" if self.labels else "matcher"
+            raise OptionError(
+                f"{field}: scores pairs of lines of `source` by letters and words; leave out `by` and `against`",
+                field=field,
+            )
         if self.map is not None and self.against is not None:
             raise OptionError(
                 "map: names lines of `source`; with `against` the list (`output`) names the document of each line",
@@ -188,10 +199,6 @@ class DedupeJob(InputFile, TableOutput):
             )
         self._list_form()
         self._map_form()
-        if self.more_sources:
-            form_to_write(self.unique, TABLE_FORMS, option="")
-        else:
-            form_to_keep(self.source, self.file_format(), self.unique)
         return self
 
     @model_validator(mode="after")
@@ -212,6 +219,14 @@ class DedupeJob(InputFile, TableOutput):
         paths = [self.source, *self.more_sources]
         if twice := next((path for path in paths if paths.count(path) > 1), None):
             raise OptionError(f"source: {twice} is given twice; give each table once", field="source")
+        if self.labels and self.more_sources:
+            raise OptionError(
+                "labels: name rows by their ids, which several tables may have; give one table", field="labels"
+            )
+        if self.more_sources:
+            form_to_write(self.unique, TABLE_FORMS, option="")
+        else:
+            form_to_keep(self.source, self.file_format(), self.unique)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -224,41 +239,52 @@ class DedupeJob(InputFile, TableOutput):
             InputError: a file cannot be read or used, or an output cannot be written.
         """
         tables = [self.source, *self.more_sources]
-        outputs = self.output, self.unique, self.map
-        run = self.begin_run(watch, *outputs, inputs=[*tables, self.against, self.groups_file])
+        inputs = [*tables, self.against, self.groups_file, *self.labels, self.matcher]
+        run = self.begin_run(watch, self.output, self.unique, self.map, inputs=inputs)
         if self.groups_file is not None:
-            check_no_input(self.groups_file, tables)
+            check_no_input(self.groups_file, [*tables, *self.labels, self.matcher])
+        known = load_matcher(self.matcher) if self.matcher else None
+        on = tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
         if not self.more_sources:
-            return self._run(run, "standard input" if self.source == STDIN else self.source.name, None, watch)
+            name = "standard input" if self.source == STDIN else self.source.name
+            return self._run(run, name, on, known, None, watch)
         files = [(path, self._format_of(path)) for path in tables]
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-            on = self.on or (COLUMN,)
-            if self.against is not None:  # which columns an index has is known later
-                on = tuple(split_names(name)[0] for name in self.on)
-            joined = join_tables(files, on, Path(folder), self.on_error, watch)
+            # Which columns an index has is known later.
+            compared = on if self.against is None else [split_names(name)[0] for name in self.on]
+            joined = join_tables(files, compared, Path(folder), self.on_error, watch)
             one = {"source": joined.path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
-            return self.model_copy(update=one)._run(run, ", ".join(name_sources(tables)), joined, watch)
+            job = self.model_copy(update=one)
+            return job._run(run, ", ".join(name_sources(tables)), on, known, joined, watch)
 
     def _format_of(self, path: Path) -> FileFormat:
         """Return the format of one of several files."""
         form = self.input_format or form_of(path)
         return FileFormat(form, self.delimiter, self.encoding, self.sheet if form in SPREADSHEETS else None)
 
-    def _run(self, run: JobRun, name: str, joined: JoinedTables | None, watch: JobWatch) -> DedupeResult:
+    def _run(
+        self,
+        run: JobRun,
+        name: str,
+        on: tuple[str, ...],
+        known: LearnedMatcher | None,
+        joined: JoinedTables | None,
+        watch: JobWatch,
+    ) -> DedupeResult:
         """Find the duplicates of one file, which may be several that were joined; `name` is what it is called."""
-        on = tuple(dict.fromkeys(self.on or (COLUMN,)))
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             if index is not None:
-                known = known_columns(self.on, index, is_text=self.file_format().form == "txt")
-                on = tuple(known)
+                others = known_columns(self.on, index, is_text=self.file_format().form == "txt")
+                on = tuple(others)
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN or joined else None,
             )  # fmt: skip
             if joined is not None:
-                table = table._replace(sources=joined.sources, lines_there=joined.lines)
+                ids = table.ids if table.has_ids else [str(line) for line in joined.lines]
+                table = table._replace(ids=ids, sources=joined.sources, lines_there=joined.lines)
             check_merge(self.merge, table.table.found, table.id_column)
             kept = (
                 None
@@ -271,7 +297,7 @@ class DedupeJob(InputFile, TableOutput):
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
-                duplicates = self._find_duplicates(file, table, distinct, watch)
+                duplicates = self._find_duplicates(file, table, distinct, known, watch)
                 if kept is not None:
                     # Before any list is written: an id in it must never be given to another group.
                     duplicates = _keep_groups(kept, duplicates, table, watch)
@@ -281,7 +307,7 @@ class DedupeJob(InputFile, TableOutput):
                 # A report also shows what is below the threshold.
                 threshold = KNOWN_THRESHOLD if self.threshold is None else self.threshold
                 lowest = threshold if self.report is None else 0.0
-                best = known_rows(distinct, [*known.values()], index, lowest, progress=watch)
+                best = known_rows(distinct, [*others.values()], index, lowest, progress=watch)
                 watch.close()
                 result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
@@ -290,7 +316,7 @@ class DedupeJob(InputFile, TableOutput):
             counts = {self.source: len(table.ids)}
             if joined is not None:
                 counts = {Path(source): rows for source, rows in Counter(joined.sources).items()}
-            run.write_report(self.report, page, partial(pair_model_fact, same=index is None), counts)
+            run.write_report(self.report, page, partial(self.model_fact, same=index is None), counts)
         _report_uncompared(table, distinct, watch)
         return result
 
@@ -326,11 +352,13 @@ class DedupeJob(InputFile, TableOutput):
         return form_to_write(self.map, TABLE_FORMS, option="")
 
     def _find_duplicates(
-        self, file: Path, table: DedupeTable, distinct: DistinctRows, watch: JobWatch
+        self, file: Path, table: DedupeTable, distinct: DistinctRows, known: LearnedMatcher | None, watch: JobWatch
     ) -> DuplicateRows:
         """Return the duplicates among the rows of the file."""
         limit = self.max_pairs if self.output is not None and not self.groups else None
-        if self.by == "letters":
+        if self.labels or known:
+            likely = self._find_labeled(table, distinct, known, limit, watch)
+        elif self.by == "letters":
             threads = self.threads or count_cores()
             likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
         else:
@@ -347,6 +375,42 @@ class DedupeJob(InputFile, TableOutput):
         ids = table.ids if table.has_ids else None
         names = RowNames(table.on, ids, table.lines, table.id_column, table.sources)
         return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), self.keep, cells), names)
+
+    def _find_labeled(
+        self,
+        table: DedupeTable,
+        distinct: DistinctRows,
+        known: LearnedMatcher | None,
+        limit: int | None,
+        watch: JobWatch,
+    ) -> LikelyPairs:
+        """Return the pairs by what labels teach, or by a matcher."""
+        labels = None
+        if self.labels:
+            if table.has_ids:
+                check_ids(table.table, table.ids)
+            names = [(name, name) for name in table.on]
+
+            def digest_of(left: int, right: int) -> str:
+                texts = [[column[row] for column in table.columns] for row in (left, right)]
+                return digest_texts(names, texts[0], texts[1], same=True)
+
+            of_texts = labels_of_texts(
+                self.read_labels(table.ids, table.ids, digest_of, self.on_error, watch, numbered=not table.has_ids),
+                distinct.of_row,
+            )
+            labels = of_texts.labels
+            for sentence in of_texts.sentences():
+                watch.report(sentence)
+        found = labeled_pairs(
+            distinct.columns, table.on, labels, known, self.threshold, threads=self.threads or count_cores(),
+            max_pairs=limit, progress=watch,
+        )  # fmt: skip
+        if found.why_not is not None:
+            watch.report(f"{found.why_not}; the labels hold for their pairs, and the pair model scores the others")
+        elif found.matcher is not None and labels is not None:
+            report_learned(found.matcher, watch, same=True)
+        return found.likely
 
     def _merge(self, file: Path, table: DedupeTable, result: DedupeResult) -> dict[int, dict[str, Any]]:
         """Return the values that rows which stay get from others, by the row's number and the column."""

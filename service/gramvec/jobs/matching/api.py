@@ -145,6 +145,16 @@ class Matcher:
         save_matcher(self._learned, Path(path))
 
     @property
+    def learned(self) -> LearnedMatcher:
+        """What was learned: a classifier, its threshold, and what it compares."""
+        return self._learned
+
+    @property
+    def columns(self) -> list[str]:
+        """The compared columns of the left table."""
+        return [left for left, _ in self._learned.columns]
+
+    @property
     def report(self) -> LabelReport:
         """Its quality on labels that were held out."""
         return self._learned.report

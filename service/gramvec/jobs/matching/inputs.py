@@ -112,12 +112,13 @@ def read_table(
     else:
         ids = found.values[id_column or "id"]
         others = [name for name in found.found if name != (id_column or "id")]
-        _check_ids(found, ids)
+        check_ids(found, ids)
     values = {name: found.values[name] for name in names}
     return MatchTable(str(path), ids, values, found.numbers, others, found.bad, numbered)
 
 
-def _check_ids(table: Columns, ids: Sequence[str]) -> None:
+def check_ids(table: Columns, ids: Sequence[str]) -> None:
+    """Raise InputError, naming the line, for a row without an id, and for an id of two rows."""
     first: dict[str, int] = {}
     for number, given_id in zip(table.numbers, ids, strict=True):
         if not given_id:

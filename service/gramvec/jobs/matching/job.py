@@ -6,7 +6,6 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,14 +16,15 @@ from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import Columns, read_columns
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
 from gramvec.jobs.common.run import TableOutput
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
-from gramvec.jobs.matching.inputs import DIGEST, read_labels
+from gramvec.jobs.matching.inputs import DIGEST
+from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
 from gramvec.jobs.matching.match_rows import (
     EXPLAINED,
     NAMES,
@@ -44,14 +44,14 @@ from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.jobs.tables.columns import read_records, value_or_none
-from gramvec.jobs.tables.inputs import STDIN, UTF_8, spool
+from gramvec.jobs.tables.inputs import STDIN, spool
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
 from gramvec.threads import count_cores
 
 
-class MatchJob(TableFiles, TableOutput):
+class MatchJob(TableFiles, PairLabelOptions, TableOutput):
     """Job of `gramvec match`: match the rows of two files, and write ids, scores and texts.
 
     Example:
@@ -67,17 +67,13 @@ class MatchJob(TableFiles, TableOutput):
         columns: write the "compared" texts, or "all" columns of both rows.
         unmatched: write the rows of both tables that are in no match, too.
         explain: add the words that both texts share, and those that only one has.
-        labels: files of pairs to learn from, with columns left, right (ids) and match (1 or 0).
-        labels_delimiter: of the files of labels; None recognizes it.
-        labels_encoding: of the files of labels.
         keep_labels: write labeled pairs as the labels have them.
         save_matcher: write what the labels taught to this file.
-        matcher: match by a matcher of this file.
         review: write the pairs to label next to this file.
         review_pairs: how many of them.
         threads: of the sparse product; None for all cores.
 
-    The other attributes are those of `TableFiles` and `TableOutput`.
+    The other attributes are those of `TableFiles`, `PairLabelOptions` and `TableOutput`.
     """
 
     top: PositiveNumber | Literal["all"] | None = None
@@ -86,12 +82,8 @@ class MatchJob(TableFiles, TableOutput):
     columns: RowColumns = "compared"
     unmatched: bool = False
     explain: bool = False
-    labels: tuple[Path, ...] = ()
-    labels_delimiter: str | None = None
-    labels_encoding: str = UTF_8
     keep_labels: bool = False
     save_matcher: Path | None = None
-    matcher: Path | None = None
     review: Path | None = None
     review_pairs: PositiveNumber = 100
     threads: ThreadCount | None = None
@@ -101,10 +93,6 @@ class MatchJob(TableFiles, TableOutput):
         if self.top == "all" and self.one_to_one:
             raise OptionError(
                 'top: "all" writes every row above the threshold; leave it out, or `one_to_one`', field="top"
-            )
-        if self.labels and self.matcher:
-            raise OptionError(
-                "matcher: was learned before, and `labels` teach another; give one of them", field="matcher"
             )
         if self.save_matcher and not self.labels:
             raise OptionError("save_matcher: writes what `labels` taught; give `labels`", field="save_matcher")
@@ -153,7 +141,7 @@ class MatchJob(TableFiles, TableOutput):
             title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
         )  # fmt: skip
         rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
-        run.write_report(self.report, page, partial(self._model_fact, same=tables.same), rows)
+        run.write_report(self.report, page, partial(self.model_fact, same=tables.same), rows)
         return MatchResult(
             matched.matches, matched.threshold, matched.expected, tables.fields,
             tables.left.ids, tables.right.ids, known, summary,
@@ -190,14 +178,17 @@ class MatchJob(TableFiles, TableOutput):
         self, tables: ReadTables, known: LearnedMatcher | None, watch: JobWatch
     ) -> tuple[ChosenMatches, LearnedMatcher | None]:
         """Return the matches and the matcher, after the files of the matcher and the review are written."""
-        labels = self._read_labels(tables, watch) if self.labels else None
+        labels = None
+        if self.labels:
+            ids = tables.left.ids, tables.right.ids
+            labels = self.read_labels(*ids, tables.digest_of, self.on_error, watch, numbered=tables.numbered)
         pair = TablePair(
             tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same,
             threads=self.threads or count_cores(), progress=watch,
         )  # fmt: skip
         if labels is not None:
             known = fit_matcher(pair, tables.columns, labels, watch)
-            _report_learned(known, watch, same=tables.same)
+            report_learned(known, watch, same=tables.same)
             if self.save_matcher:
                 save_matcher(known, self.save_matcher)
         scored = score_candidates(known, pair, watch)
@@ -214,16 +205,6 @@ class MatchJob(TableFiles, TableOutput):
         if labels is not None:
             _report_written(matched.matches, labels, watch)
         return matched, known
-
-    def _read_labels(self, tables: ReadTables, watch: JobWatch) -> PairLabels:
-        labels, skipped = read_labels(
-            self.labels, tables.left.ids, tables.right.ids, delimiter=self.labels_delimiter,
-            encoding=self.labels_encoding, on_error=self.on_error, digest_of=tables.digest_of,
-            numbered=tables.numbered,
-        )  # fmt: skip
-        if skipped:
-            watch.report(f"skipped {skipped:,} labels that are bad or contradict another")
-        return labels
 
     def _write(self, matches: Matches, tables: ReadTables, output: Path) -> None:
         """Write the table of matches."""
@@ -247,14 +228,6 @@ class MatchJob(TableFiles, TableOutput):
             records = read_records(path, form, [table.numbers[row] for row in wanted])
             sides.append({row: records[table.numbers[row]] for row in wanted})
         return sides
-
-    def _model_fact(self, *, same: bool) -> tuple[str, str]:
-        """Return what scored the pairs, for a report; `same` for rows of one table."""
-        if self.matcher:
-            return "model", f"matcher {self.matcher}, SHA-256 {sha256(self.matcher.read_bytes()).hexdigest()}"
-        if self.labels:
-            return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
-        return pair_model_fact(same=same)
 
     def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int]) -> str:
         """Return what came out, in a sentence."""
@@ -298,9 +271,9 @@ class PairsResult(ResultTable):
     left: list[str]
     right: list[str]
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return what `gramvec pairs` writes of each pair."""
-        meaning: dict[str, Column] = {} if self.meanings is None else {"meaning": self.meanings}
+        meaning: dict[str, FrameColumn] = {} if self.meanings is None else {"meaning": self.meanings}
         return {"line": self.numbers, "score": self.scores, **meaning, "left": self.left, "right": self.right}
 
     def facts(self) -> dict[str, float]:
@@ -398,17 +371,6 @@ def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatc
     )
     write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, rows)
     watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to `labels`")
-
-
-def _report_learned(known: LearnedMatcher, watch: JobWatch, *, same: bool) -> None:
-    report = known.report
-    watch.report(
-        f"learned from {report.pairs:,} labeled pairs, {report.matches:,} of them matches ({report.kind}); on "
-        f"{report.held_pairs:,} held out ({report.held_matches:,} matches), at the threshold {known.threshold:.3f}: "
-        f"precision {report.precision:.1%}, recall {report.recall:.1%}, F1 {report.f1:.1%}"
-    )
-    if known.top is None and not same:
-        watch.report('many rows have several labeled matches, so all above the threshold are written (`top="all"`)')
 
 
 def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.matching.fields import ChosenMatches, Field
 from gramvec.jobs.matching.matcher import LearnedMatcher
 from gramvec.jobs.matching.nearest import CosineArray, Matches, RowIds
@@ -63,9 +63,9 @@ class MatchResult(ResultTable):
         """The score of each match: float32[p]."""
         return self.matches.scores
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return what `gramvec match` writes of each match, and both rows, from 0."""
-        found: dict[str, Column] = {"left_row": self.left, "right_row": self.right}
+        found: dict[str, FrameColumn] = {"left_row": self.left, "right_row": self.right}
         rows = self.left.tolist(), self.right.tolist()
         for name, ids, side in (("left_id", self.left_ids, rows[0]), ("right_id", self.right_ids, rows[1])):
             if ids is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.search.snapshot import Hit
 from gramvec.jobs.tables.outputs import free_names
 
@@ -27,7 +27,7 @@ class QueryHits(list[list[Hit]], ResultTable):
         super().__init__(hits)
         self._queries, self._column = queries, column
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         """Return what `gramvec search` writes of each hit: query, rank from 1, score, id, and what was stored."""
         ranked = [
             (query, rank, hit)
@@ -35,7 +35,7 @@ class QueryHits(list[list[Hit]], ResultTable):
             for rank, hit in enumerate(hits, start=1)
         ]
         stored = dict.fromkeys([self._column, *(name for _, _, hit in ranked for name in hit.record)])
-        found: dict[str, Column] = {
+        found: dict[str, FrameColumn] = {
             "query": [query for query, _, _ in ranked],
             "rank": np.array([rank for _, rank, _ in ranked], np.int64),
             "score": np.array([hit.score for _, _, hit in ranked], np.float64),

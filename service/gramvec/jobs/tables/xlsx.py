@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -42,9 +45,10 @@ def write_xlsx(file: BinaryIO, names: Sequence[str], records: Iterable[dict[str,
             "constant_memory": True, "tmpdir": folder, "strings_to_numbers": False, "strings_to_formulas": False,
             "strings_to_urls": False,
         }  # fmt: skip
-        book = library.Workbook(file, options)
-        book.set_properties({"created": CREATED})
-        try:
+        made = Path(folder) / "book.xlsx"
+        # Closed by all means, as it holds files: so it is not the output that it writes.
+        with closing(library.Workbook(str(made), options)) as book:
+            book.set_properties({"created": CREATED})
             sheet = book.add_worksheet("gramvec")
             rows: Iterator[list[Any]] = ([record.get(name) for name in names] for record in records)
             for place, values in enumerate(chain([[*names]], rows)):
@@ -52,10 +56,8 @@ def write_xlsx(file: BinaryIO, names: Sequence[str], records: Iterable[dict[str,
                     raise InputError(f"a sheet has at most {MAX_SHEET_ROWS - 1:,} rows below its names; write .csv")
                 for column, value in enumerate(values):
                     _write_cell(sheet, place, column, value, names)
-        except BaseException:
-            book.fileclosed = True  # else it is written when it is collected
-            raise
-        book.close()
+        with made.open("rb") as written:
+            shutil.copyfileobj(written, file)
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: Any, names: Sequence[str]) -> None:

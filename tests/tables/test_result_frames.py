@@ -16,7 +16,7 @@ from bulk_support import MODEL
 from errors_support import refused
 from gramvec import jobs
 from gramvec.errors import InputError
-from gramvec.jobs.common.frames import Column, ResultTable
+from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.outcome import Done
 
 for module in ("pandas", "polars", "pyarrow", "scipy", "sparse_dot_topn"):
@@ -29,10 +29,10 @@ RIGHT = ["Oak Nursery", "Mill Lane School", "pears"]
 class Made(ResultTable):
     """A result of these columns."""
 
-    def __init__(self, **columns: Column) -> None:
+    def __init__(self, **columns: FrameColumn) -> None:
         self._columns = columns
 
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, FrameColumn]:
         return self._columns
 
     def facts(self) -> dict[str, float]:
