@@ -126,6 +126,8 @@ def test_a_column_decides_how_numbers_and_dates_are_written() -> None:
         ("2020", "5 Jan 2020", "nearly"), ("Jan 2020", "5 Jan 2020", "nearly"),
         ("Feb 2020", "5 Jan 2020", "contradicts"),
         ("1999", "2000", "alike"), ("1853", "1890", "contradicts"), ("2004-04-13", "1943-08-16", "contradicts"),
+        ("2022-02-28", "2022-03-01", "alike"), ("2021-12-30", "2022-01-06", "alike"),
+        ("2022-03-28", "2022-04-05", "contradicts"),
         # Phones.
         ("+34976 77 98 38", "976779838", "equal"), ("(0781)-941181", "+31 781 941181", "equal"),
         ("054528968", "+39 54 528968", "equal"), ("(312) 555-0142", "312.555.0142", "equal"),
@@ -172,6 +174,21 @@ def test_a_column_decides_how_numbers_and_dates_are_written() -> None:
 )  # fmt: skip
 def test_levels_of_two_cells(one: str, other: str, level: str) -> None:
     assert level_of(one, other) == level
+
+
+def test_amounts_less_a_fee_are_alike_and_prices_and_doses_are_not() -> None:
+    amounts = [f"{13 * number}.{number:02}" for number in range(11, 41)]
+    pairs = {("100.00", "98.20"): NEARLY, ("100.00", "93.50"): ALIKE, ("100.00", "91.00"): CONTRADICTS}
+    for (one, other), level in pairs.items():
+        left, right = read_column([one, *amounts]), read_column([other, *amounts])
+        first = np.zeros(1, np.int64)
+        assert compare_values(left, right, first, first).tolist() == [level]
+        assert compare_values(right, left, first, first).tolist() == [level]
+        # A few numbers, numbers that many rows share, and numbers with a unit are as they are written.
+        few, shared, doses = amounts[:9], amounts * 3, [f"{amount} mg" for amount in amounts]
+        for others, unit in ((few, ""), (shared, ""), (doses, " mg")):
+            left, right = read_column([one + unit, *others]), read_column([other + unit, *others])
+            assert compare_values(left, right, first, first).tolist() == [CONTRADICTS]
 
 
 def test_kinds_that_differ_are_compared_by_what_both_can_be() -> None:

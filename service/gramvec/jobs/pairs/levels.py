@@ -2,7 +2,8 @@
 
 Values of one kind are compared as what they are: a number by its value, a day by its digits, a phone by its last ones.
 What contradicts is another value of one unit, another day, another flat or house, another number inside of the same
-words, another generation, or the other gender's form of a first name.
+words, another generation, or the other gender's form of a first name. Days of one week are alike, since what is booked
+later may be the same, and so are amounts, less a fee.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ MISSING = 254
 NEAR_TEXT, ALIKE_TEXT = 0.92, 0.8
 # Numbers are nearly equal that round to each other, and differ by no larger share.
 ROUNDING = 0.02
+# Shares by which amounts differ that are nearly equal, and alike; days between those that are alike.
+NEAR_AMOUNT, ALIKE_AMOUNT = 0.02, 0.08
+WEEK = 7
 # Letters of an e-mail's name that say whose it is, whatever its domain; characters of a code in which one slips.
 LONG_NAME, LONG_CODE = 5, 5
 # Digits of a phone that are its own; with the area.
@@ -124,6 +128,9 @@ def _compare_numbers(of: _Pairs) -> Levels:
     step = np.maximum(left.steps[of.a], right.steps[of.b])
     near = named & (apart < 0.5 * step) & (apart <= ROUNDING * largest)
     levels = np.full(len(of.a), CONTRADICTS, np.uint8)
+    if left.amounts and right.amounts:
+        levels[apart <= ALIKE_AMOUNT * largest] = ALIKE
+        near |= named & (apart <= NEAR_AMOUNT * largest)
     levels[near] = NEARLY
     levels[equal] = np.where(named, EQUAL, NEARLY)[equal]
     levels[~named & ~equal] = DIFFERENT
@@ -145,10 +152,18 @@ def _compare_days(of: _Pairs) -> Levels:
     slip = full & ((slips == 1) | ((slips == 2) & turned.any(axis=0)))
     years = ~known[1]
     levels = np.full(len(of.a), CONTRADICTS, np.uint8)
+    levels[full & (np.abs(_count_days(parts[0]) - _count_days(parts[1])) <= WEEK)] = ALIKE
     levels[years & (np.abs(parts[0][0] - parts[1][0]) == 1)] = ALIKE
     levels[same.all(axis=0) | swapped | slip] = NEARLY
     levels[one == other] = EQUAL
     return levels
+
+
+def _count_days(parts: Int32s) -> Int64s:
+    """Return the days since 1970 of years, months and days, int32[3, p]."""
+    months = (12 * (parts[0].astype(np.int64) - 1970) + parts[1] - 1).astype("datetime64[M]")
+    days: Int64s = months.astype("datetime64[D]").astype(np.int64) + parts[2]
+    return days
 
 
 def _compare_phones(of: _Pairs) -> Levels:

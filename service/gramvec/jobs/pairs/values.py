@@ -25,6 +25,8 @@ from gramvec.text.arrays import Bools, Doubles, Int32s, Int64s, UInt64s
 KEYS, MAX_MARKS, MAX_GENDERS = 5, 6, 4
 # Share of a column's other cells from which they decide what one is; of its digits that are years, or as long.
 MOST, NEARLY_ALL = 0.5, 0.9
+# Different amounts of a column, and the rows that have one, in the mean.
+AMOUNTS, ROWS_OF_AMOUNT = 20, 2
 # Share of numbers with zeros in front from which a column's numbers are codes; digits of codes that are as long.
 ZEROS_IN_FRONT, LONG_CODE = 0.02, 5
 
@@ -54,6 +56,7 @@ class ColumnValues(NamedTuple):
         cut: bool[v], whether a text is longer than what is compared.
         shorts: uint64[v, 4], hashes of each word of a name with the first letters of the others.
         in_order: as `texts`, with the words in order of letters; empty for one word.
+        amounts: whether its numbers are amounts, of money or measured, of which a near one may be the same.
     """
 
     of_row: Int32s
@@ -75,6 +78,7 @@ class ColumnValues(NamedTuple):
     cut: Bools
     shorts: UInt64s
     in_order: tuple[NDArray[np.uint32], Int32s]
+    amounts: bool
 
 
 def read_column(texts: Sequence[str]) -> ColumnValues:
@@ -168,7 +172,16 @@ def _pack(of_row: Int32s, values: Sequence[str], cells: Sequence[Cell]) -> Colum
         np.array([len(cell.text) > MAX_CELL for cell in cells], np.bool_),
         _pack_marks([cell.shorts for cell in cells], MAX_SHORTS),
         pack_texts([cell.in_order for cell in cells]),
+        _are_amounts(of_row, cells),
     )
+
+
+def _are_amounts(of_row: Int32s, cells: Sequence[Cell]) -> bool:
+    """Return whether numbers of a column are many, most have decimals, and each stands in few rows."""
+    numbers = [cell.kind == NUMBER and not cell.unit for cell in cells]
+    different, rows = sum(numbers), int(np.array(numbers, np.bool_)[of_row].sum())
+    decimals = sum(cell.step < 1 for cell, number in zip(cells, numbers, strict=True) if number)
+    return different >= AMOUNTS and decimals > MOST * different and rows <= ROWS_OF_AMOUNT * different
 
 
 def _hash(text: str) -> int:

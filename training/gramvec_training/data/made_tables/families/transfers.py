@@ -106,7 +106,7 @@ def draw_transfers(drawn: Random, count: int, kin: float) -> list[Thing]:
 
 
 def change_transfer(thing: Thing, drawn: Random, noise: float) -> Thing:
-    """Return a transfer as the bank has it: some days later, less a discount, from another's account."""
+    """Return a transfer as the bank has it: some days later, less a discount or a fee, from another's account."""
     made = dict(thing)
     if drawn.random() < noise:
         made["day"] = thing["day"] + timedelta(days=drawn.choice((1, 1, 2, 3, 7, 14, 21)))
@@ -114,6 +114,9 @@ def change_transfer(thing: Thing, drawn: Random, noise: float) -> Thing:
         made["amount"] = (thing["amount"] * drawn.choice((Decimal("0.98"), Decimal("0.97"), Decimal("0.5")))).quantize(
             Decimal("0.01")
         )
+    elif drawn.random() < 0.4 * noise:
+        # Other money, exchanged at the rate of another day.
+        made["amount"] = (thing["amount"] * Decimal(str(round(drawn.uniform(0.93, 1.07), 4)))).quantize(Decimal("0.01"))
     if drawn.random() < 0.15 * noise:
         made["iban"] = None
     if isinstance(thing["payer"], people.PersonName) and drawn.random() < 0.08 * noise:
