@@ -125,7 +125,11 @@ def test_several_files_are_one_table_with_their_sources(people: Path, capfd: pyt
     watch = Said()
     DedupeJob(**options).run(watch)
     assert_names(" ".join(watch.said), "lines.csv", "no column name")
-    for change, field in (({"more_sources": [people]}, "source"), ({"unique": "a.txt"}, None)):
+    for change, field in (
+        ({"more_sources": [people]}, "source"),
+        ({"unique": "a.txt"}, None),
+        ({"labels": [lines]}, "labels"),
+    ):
         with refused(InputError, field=field):
             DedupeJob(**options | change)
 

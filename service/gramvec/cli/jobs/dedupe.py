@@ -125,8 +125,8 @@ def dedupe(**options: Any) -> None:
       gramvec dedupe people.csv --on name --on street --on city -o pairs.csv --columns all
       gramvec dedupe people.csv --on name --unique unique.csv --keep complete --report duplicates.html
       gramvec dedupe tickets.csv --on subject --threshold 0.9 --groups --format jsonl
-      gramvec dedupe people.csv --on name --labels answers.csv --unique unique.csv --map map.csv
       gramvec dedupe crm.csv shop.csv --on name --groups --groups-file groups.jsonl
+      gramvec dedupe people.csv --on name --labels answers.csv --unique unique.csv --map map.csv
       gramvec dedupe questions.txt --by meaning --threshold 0.8
       sort titles.txt | gramvec dedupe --unique - > unique.txt
       gramvec dedupe new.csv --against tickets.index --on subject --unique fresh.csv --report known.html

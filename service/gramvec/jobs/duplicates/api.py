@@ -84,11 +84,8 @@ def dedupe(
     sources, rows = join_sources(rows)
     columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
     names = names._replace(sources=sources)
-    file = (
-        None
-        if groups_file is None
-        else GroupFile(Path(groups_file), names.columns, id, has_sources=sources is not None and id is not None)
-    )
+    has_sources = sources is not None and id is not None
+    file = None if groups_file is None else GroupFile(Path(groups_file), names.columns, id, has_sources=has_sources)
     for row, texts in enumerate(zip(*columns, strict=True)):
         if why := next(filter(None, map(why_not_compared, texts)), None):
             raise InputError(f"row {row}: {why}", index=row)

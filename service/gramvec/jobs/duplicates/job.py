@@ -177,6 +177,12 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             )
         if self.by == "meaning":
             check_cosine(self.threshold)
+        if (self.labels or self.matcher) and (self.by == "meaning" or self.against is not None):
+            field = "labels" if self.labels else "matcher"
+            raise OptionError(
+                f"{field}: scores pairs of lines of `source` by letters and words; leave out `by` and `against`",
+                field=field,
+            )
         if self.map is not None and self.against is not None:
             raise OptionError(
                 "map: names lines of `source`; with `against` the list (`output`) names the document of each line",
@@ -193,24 +199,6 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             )
         self._list_form()
         self._map_form()
-        if self.more_sources:
-            form_to_write(self.unique, TABLE_FORMS, option="")
-        else:
-            form_to_keep(self.source, self.file_format(), self.unique)
-        return self
-
-    @model_validator(mode="after")
-    def _check_use_of_labels(self) -> Self:
-        if (self.labels or self.matcher) and (self.by == "meaning" or self.against is not None):
-            field = "labels" if self.labels else "matcher"
-            raise OptionError(
-                f"{field}: scores pairs of lines of `source` by letters and words; leave out `by` and `against`",
-                field=field,
-            )
-        if self.labels and self.more_sources:
-            raise OptionError(
-                "labels: name lines of one table by their ids; write the tables to one file first", field="labels"
-            )
         return self
 
     @model_validator(mode="after")
@@ -231,6 +219,14 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         paths = [self.source, *self.more_sources]
         if twice := next((path for path in paths if paths.count(path) > 1), None):
             raise OptionError(f"source: {twice} is given twice; give each table once", field="source")
+        if self.labels and self.more_sources:
+            raise OptionError(
+                "labels: name rows by their ids, which several tables may have; give one table", field="labels"
+            )
+        if self.more_sources:
+            form_to_write(self.unique, TABLE_FORMS, option="")
+        else:
+            form_to_keep(self.source, self.file_format(), self.unique)
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -243,50 +239,52 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             InputError: a file cannot be read or used, or an output cannot be written.
         """
         tables = [self.source, *self.more_sources]
-        outputs = self.output, self.unique, self.map
-        run = self.begin_run(
-            watch, *outputs, inputs=[*tables, self.against, self.groups_file, *self.labels, self.matcher]
-        )
+        inputs = [*tables, self.against, self.groups_file, *self.labels, self.matcher]
+        run = self.begin_run(watch, self.output, self.unique, self.map, inputs=inputs)
         if self.groups_file is not None:
-            check_no_input(self.groups_file, tables)
+            check_no_input(self.groups_file, [*tables, *self.labels, self.matcher])
         known = load_matcher(self.matcher) if self.matcher else None
+        on = tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
         if not self.more_sources:
-            return self._run(run, "standard input" if self.source == STDIN else self.source.name, None, known, watch)
+            name = "standard input" if self.source == STDIN else self.source.name
+            return self._run(run, name, on, known, None, watch)
         files = [(path, self._format_of(path)) for path in tables]
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-            on = self._compared(known)
-            if self.against is not None:  # which columns an index has is known later
-                on = tuple(split_names(name)[0] for name in self.on)
-            joined = join_tables(files, on, Path(folder), self.on_error, watch)
+            # Which columns an index has is known later.
+            compared = on if self.against is None else [split_names(name)[0] for name in self.on]
+            joined = join_tables(files, compared, Path(folder), self.on_error, watch)
             one = {"source": joined.path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
-            return self.model_copy(update=one)._run(run, ", ".join(name_sources(tables)), joined, known, watch)
+            job = self.model_copy(update=one)
+            return job._run(run, ", ".join(name_sources(tables)), on, known, joined, watch)
 
     def _format_of(self, path: Path) -> FileFormat:
         """Return the format of one of several files."""
         form = self.input_format or form_of(path)
         return FileFormat(form, self.delimiter, self.encoding, self.sheet if form in SPREADSHEETS else None)
 
-    def _compared(self, known: LearnedMatcher | None) -> tuple[str, ...]:
-        """Return the compared columns: those that are named, else those of the matcher, else the column "text"."""
-        return tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
-
     def _run(
-        self, run: JobRun, name: str, joined: JoinedTables | None, matcher: LearnedMatcher | None, watch: JobWatch
+        self,
+        run: JobRun,
+        name: str,
+        on: tuple[str, ...],
+        known: LearnedMatcher | None,
+        joined: JoinedTables | None,
+        watch: JobWatch,
     ) -> DedupeResult:
         """Find the duplicates of one file, which may be several that were joined; `name` is what it is called."""
-        on = self._compared(matcher)
         with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             if index is not None:
-                known = known_columns(self.on, index, is_text=self.file_format().form == "txt")
-                on = tuple(known)
+                others = known_columns(self.on, index, is_text=self.file_format().form == "txt")
+                on = tuple(others)
             file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN or joined else None,
             )  # fmt: skip
             if joined is not None:
-                table = table._replace(sources=joined.sources, lines_there=joined.lines)
+                ids = table.ids if table.has_ids else [str(line) for line in joined.lines]
+                table = table._replace(ids=ids, sources=joined.sources, lines_there=joined.lines)
             check_merge(self.merge, table.table.found, table.id_column)
             kept = (
                 None
@@ -299,7 +297,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
-                duplicates = self._find_duplicates(file, table, distinct, matcher, watch)
+                duplicates = self._find_duplicates(file, table, distinct, known, watch)
                 if kept is not None:
                     # Before any list is written: an id in it must never be given to another group.
                     duplicates = _keep_groups(kept, duplicates, table, watch)
@@ -309,7 +307,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
                 # A report also shows what is below the threshold.
                 threshold = KNOWN_THRESHOLD if self.threshold is None else self.threshold
                 lowest = threshold if self.report is None else 0.0
-                best = known_rows(distinct, [*known.values()], index, lowest, progress=watch)
+                best = known_rows(distinct, [*others.values()], index, lowest, progress=watch)
                 watch.close()
                 result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")

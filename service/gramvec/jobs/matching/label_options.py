@@ -51,7 +51,7 @@ class PairLabelOptions(FileJob):
         *,
         numbered: bool,
     ) -> PairLabels:
-        """Read the labels of pairs of rows with these ids, and report those that are skipped.
+        """Read the labels of pairs of rows with these ids, which may be numbers, and report those that are skipped.
 
         `numbered` if these ids are numbers of rows.
         Raises InputError as `gramvec.jobs.matching.inputs.read_labels` does.
