@@ -21,6 +21,7 @@ from gramvec.jobs.pairs.model import ExpectedShare
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Int64s
 from gramvec.text.folding import fold_texts
 from gramvec.text.scripts import close_gaps
 
@@ -194,14 +195,20 @@ def ngram_vectors(
 
 
 @contextmanager
-def named_rows(left: int) -> Iterator[None]:
-    """Name the table and the row, from 1, in an InputError that counts texts: `left` of one table, then the other's."""
+def named_rows(left: int, rows: Int64s | None = None) -> Iterator[None]:
+    """Name the table and the row, from 1, in an InputError that counts texts.
+
+    Args:
+        left: texts of the left table, which come first.
+        rows: the row of each text; None where they are in order.
+    """
     try:
         yield
     except InputError as error:
         if error.index is None:
             raise
-        table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
+        table, place = ("left", error.index) if error.index < left else ("right", error.index - left)
+        row = place if rows is None else int(rows[error.index])
         raise InputError(f"row {row + 1} of the {table} table: {error}", index=row) from error
 
 

@@ -42,6 +42,24 @@ class RowGroups(NamedTuple):
         return [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in rows]
 
 
+class SortedGroups(NamedTuple):
+    """Groups in the order of their texts.
+
+    Attributes:
+        texts: all columns of each group as one text.
+        columns: the texts of each column of each group; of rows that differ in punctuation, those of the least.
+        rows: int64[g], the row that has them.
+        places: int64[g], which of the groups each is.
+        keys: of each group; None without keys.
+    """
+
+    texts: list[str]
+    columns: list[list[str]]
+    rows: Int64s
+    places: Int64s
+    keys: list[str] | None
+
+
 def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
@@ -60,6 +78,24 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
     members = np.argsort(of_row, kind="stable")[int((of_row < 0).sum()) :]
     texts = [[column[number] for number in first] for column in columns]
     return RowGroups(texts, of_row, counts, np.cumsum(counts) - counts, members)
+
+
+def sort_groups(groups: RowGroups, columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> SortedGroups:
+    """Return groups in the order of their texts, so that rows in any order have the same candidates and figures.
+
+    Args:
+        groups: of rows.
+        columns: the texts of each column of the rows.
+        keys: of the rows.
+    """
+    known = columns if keys is None else [*columns, keys]
+    order = np.array(sorted(groups.members.tolist(), key=[*zip(*known, strict=True)].__getitem__), np.int64)
+    first = np.sort(np.unique(groups.of_row[order], return_index=True)[1])
+    rows = order[first]
+    texts = [[column[row] for row in rows.tolist()] for column in known]
+    ordered = groups._replace(columns=texts[: len(columns)])
+    places, of_groups = groups.of_row[rows], None if keys is None else texts[-1]
+    return SortedGroups(ordered.join_columns(), ordered.columns, rows, places, of_groups)
 
 
 class GroupPairs(NamedTuple):

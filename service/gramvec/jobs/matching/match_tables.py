@@ -18,7 +18,7 @@ from gramvec.jobs.matching.fields import (
     check_fields,
     named_rows,
 )
-from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
+from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
 from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
@@ -78,15 +78,15 @@ def score_fields(
     keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
-    sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
+    columns = telling_columns(fields, same=same)
+    sides = [group_rows(side, key) for side, key in zip(columns, keys, strict=False)]
     left_groups, right_groups = sides[0], sides[-1]
-    with named_rows(len(fields[0].left)):
-        lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
-        groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
-        found = candidates.of(lists, groups, threads=threads, progress=progress)
-    rows = read_rows([side.columns for side in sides])
-    left, right = found.left, found.right
-    scores = probabilities_of(rows, found, same=same, progress=progress)
+    ordered = [sort_groups(*side) for side in zip(sides, columns, keys, strict=False)]
+    with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
+        of_groups = None if blocks is None else [side.keys or [] for side in ordered]
+        found = candidates.of([side.texts for side in ordered], of_groups, threads=threads, progress=progress)
+    scores = probabilities_of(read_rows([side.columns for side in ordered]), found, same=same, progress=progress)
+    left, right = ordered[0].places[found.left], ordered[-1].places[found.right]
     if same:
         several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
@@ -121,15 +121,16 @@ def check_unweighted(fields: Iterable[Field]) -> None:
         )
 
 
-def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
-    """Return the groups of equal rows of one table."""
-    columns = [(field.left, field.right)[side] for field in fields]
-    return group_rows([[fold_text(text) for text in column] for column in columns], keys)
+def telling_columns(fields: Sequence[Field], *, same: bool) -> list[list[list[str]]]:
+    """Return the folded columns of two tables, or of one, without copies of another one and empty ones.
 
-
-def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:
-    assert keys is not None
-    return [keys[row] for row in side.members[side.starts].tolist()]
+    These say nothing, and must not change what the others say. Of empty columns alone the first is returned.
+    """
+    sides = range(1 if same else 2)
+    columns = [[[fold_text(text) for text in (field.left, field.right)[side]] for side in sides] for field in fields]
+    told = [column for column in columns if any(map(any, column))]
+    different = [column for place, column in enumerate(told) if column not in told[:place]] or columns[:1]
+    return [[column[side] for column in different] for side in sides]
 
 
 def block_of(value: str) -> str:
