@@ -29,6 +29,7 @@ def dedupe(
     by: By = "letters",
     model: Embedder | str | None = None,
     threshold: float | None = None,
+    precision: float | None = None,
     keep: Keep = "first",
     threads: int = 1,
 ) -> DuplicateRows:
@@ -44,6 +45,8 @@ def dedupe(
         model: for "meaning", a loaded model, or its name or folder; None for the default one.
         threshold: the lowest score, 0 to 1. None, by letters, for that of the highest expected F1, and at least 0.4;
             by meaning it must be given.
+        precision: by letters, take the lowest threshold from which on, in nine of ten tables, at least this share of
+            the pairs is right, above 0 and below 1; no pair of different rows where none is so sure.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.
         threads: threads of the comparison by letters.
@@ -60,6 +63,8 @@ def dedupe(
         raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
     if keep not in KEEPS:
         raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
+    if by == "meaning" and precision is not None:
+        raise InputError("precision: is of probabilities, and meanings have cosines; give threshold", field="precision")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
     columns, ids, cells = _columns(rows, on, id, count=keep == "complete")
@@ -71,7 +76,7 @@ def dedupe(
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
-        likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
+        likely = likely_pairs(distinct.columns, threshold, precision, threads=threads, max_pairs=MAX_PAIRS)
     return DuplicateRows(distinct, likely, staying_rows(distinct, likely.sure_pairs(), keep, cells), ids)
 
 

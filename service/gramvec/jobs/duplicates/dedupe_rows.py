@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
 from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
+from gramvec.jobs.matching.match_rows import COUNTED, tell_reasons
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.jobs.tables.outputs import TableForm, free_names, write_table
@@ -39,22 +42,26 @@ class RowList:
         self._safe_cells = safe_cells
         self._table, self._on, self._columns, self._source, self._format = table, list(on), columns, source, format
 
-    def write_pairs(self, output: Path | None, form: TableForm, pairs: NearPairs) -> None:
-        """Write a pair of rows a line."""
+    def write_pairs(
+        self, output: Path | None, form: TableForm, pairs: NearPairs, reasons: Iterable[PairReasons] | None = None
+    ) -> None:
+        """Write a pair of rows a line, with the reasons of its score if there are any."""
         self._read({*pairs.left.tolist(), *pairs.right.tolist()})
         ids = ["id", "other_id"] if self._table.has_ids else []
-        fixed = [*ids, "line", "other_line", "score"]
+        fixed = [*ids, "line", "other_line", "score", *(() if reasons is None else COUNTED)]
         own = free_names(self._names, "row_", fixed)
         other = free_names([f"other_{name}" for name in self._names], "other_", [*fixed, *own.values()])
         names = [*fixed, *own.values(), *other.values()]
 
         def records() -> Iterator[dict[str, Any]]:
-            for a, b, score in zip(*(part.tolist() for part in pairs), strict=True):
+            rows = zip(*(part.tolist() for part in pairs), strict=True)
+            for (a, b, score), why in zip_longest(rows, reasons or ()):
+                told = tell_reasons(why) if why is not None else {}
                 if form == "jsonl":
-                    yield self._lists([a, b], score=round(score, 4))
+                    yield self._lists([a, b], score=round(score, 4), **told)
                     continue
                 cells = [self._table.ids[a], self._table.ids[b]] if ids else []
-                cells += [self._table.table.numbers[a], self._table.table.numbers[b], round(score, 4)]
+                cells += [self._table.table.numbers[a], self._table.table.numbers[b], round(score, 4), *told.values()]
                 yield dict(zip(names, [*cells, *self._cells(a), *self._cells(b)], strict=True))
 
         write_table(output, form, [] if form == "jsonl" else names, records(), safe_cells=self._safe_cells)

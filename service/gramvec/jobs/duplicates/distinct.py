@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,9 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.match_rows import words_of_one
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Int64s
 
@@ -129,6 +132,19 @@ class DuplicateRows:
         left, right = np.minimum(left, right), np.maximum(left, right)
         order = np.lexsort((right, left))
         return NearPairs(left[order], right[order], scores[order])
+
+    def reasons(self, pairs: NearPairs, names: Sequence[str]) -> Iterator[PairReasons]:
+        """Yield why pairs of rows have their scores; none where that was not asked for.
+
+        Args:
+            pairs: of rows.
+            names: of the compared columns.
+        """
+        if self.likely.reasons is None:
+            return
+        fields = [Field(column, column, 1.0) for column in self.distinct.columns]
+        left, right = self.distinct.of_row[pairs.left], self.distinct.of_row[pairs.right]
+        yield from self.likely.reasons.of(left, right, names, partial(words_of_one, fields))
 
     @cached_property
     def groups(self) -> list[list[int]]:

@@ -76,6 +76,8 @@ class DedupeJob(InputFile, TableOutput):
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
         threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
+        precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
+        explain: add to each pair what counted for and against it, by column.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         unique: write the input there without lines that repeat one that stays; - is standard output.
@@ -93,6 +95,8 @@ class DedupeJob(InputFile, TableOutput):
     model: str | None = None
     device: Device = "auto"
     threshold: UnitNumber | None = None
+    precision: UnitNumber | None = None
+    explain: bool = False
     columns: RowColumns = "compared"
     groups: bool = False
     unique: Path | None = None
@@ -126,6 +130,23 @@ class DedupeJob(InputFile, TableOutput):
             )
         self._list_form()
         form_to_keep(self.source, self.file_format(), self.unique)
+        return self
+
+    @model_validator(mode="after")
+    def _check_letters(self) -> Self:
+        """Refuse what is only of the probabilities of two rows of the file."""
+        if self.precision is not None and self.threshold is not None:
+            raise OptionError("precision: chooses the threshold; give it, or `threshold`", field="precision")
+        for name, asked in (("precision", self.precision is not None), ("explain", self.explain)):
+            if asked and self.against is not None:
+                raise OptionError(f"{name}: is of pairs of lines of the file; leave it out, or `against`", field=name)
+            if asked and self.by == "meaning":
+                raise OptionError(
+                    f'{name}: is of probabilities, and meanings have cosines; leave it out, or `by="meaning"`',
+                    field=name,
+                )
+        if self.explain and (self.groups or self.output is None):
+            raise OptionError("explain: is for the list of pairs; name `output`, without `groups`", field="explain")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -177,7 +198,9 @@ class DedupeJob(InputFile, TableOutput):
         if self.output is not None and self.groups:
             rows.write_groups(self.output, self._list_form(), duplicates.groups)
         elif self.output is not None:
-            rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
+            pairs = duplicates.pairs_up_to(self.max_pairs)
+            reasons = duplicates.reasons(pairs, self.on or (COLUMN,)) if self.explain else None
+            rows.write_pairs(self.output, self._list_form(), pairs, reasons)
         return DedupeResult(table.ids, table.table.numbers, duplicates.dropped, duplicates, [])
 
     def _list_known(self, known: list[KnownRow], table: DedupeTable, rows: RowList) -> DedupeResult:
@@ -198,7 +221,10 @@ class DedupeJob(InputFile, TableOutput):
         limit = self.max_pairs if self.output is not None and not self.groups else None
         if self.by == "letters":
             threads = self.threads or count_cores()
-            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
+            likely = likely_pairs(
+                distinct.columns, self.threshold, self.precision, explain=self.explain or self.report is not None,
+                threads=threads, max_pairs=limit, progress=watch,
+            )  # fmt: skip
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
             likely = meaning_pairs(
@@ -206,6 +232,11 @@ class DedupeJob(InputFile, TableOutput):
             )
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)
+        if self.precision is not None and not len(likely.pairs.left):
+            watch.report(
+                f"no pairs of different {table.table.unit}s are so sure that they have the precision"
+                f" {self.precision:g} in nine of ten tables; give a lower `precision`, or a `threshold`"
+            )
         cells = None
         if self.keep == "complete":
             counts = count_cells(file, self.file_format())

@@ -11,6 +11,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.matching.scoring import (
     NGRAM_SHARE,
     WORD_SHARE,
@@ -62,6 +63,7 @@ class ChosenMatches(NamedTuple):
         below: left rows without a match that have a candidate of a lower score.
         expected: the share of matches that is expected to be right; None where nothing is known of it.
         candidates: all scored pairs, of equal rows the first.
+        reasons: what tells why pairs have their scores, where it was asked for.
     """
 
     matches: Matches
@@ -70,6 +72,7 @@ class ChosenMatches(NamedTuple):
     below: int = 0
     expected: ExpectedShare | None = None
     candidates: Matches = NO_MATCHES
+    reasons: MatchReasons | None = None
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:

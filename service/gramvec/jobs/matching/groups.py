@@ -9,6 +9,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, places, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.tokens import spell_column
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
@@ -59,6 +60,13 @@ class SortedGroups(NamedTuple):
     places: Int64s
     keys: list[str] | None
 
+    def places_of(self, groups: Int64s) -> Int64s:
+        """Return where each of these groups is in the order; -1 for -1."""
+        order = np.empty(len(self.places) + 1, np.int64)
+        order[self.places] = np.arange(len(self.places))
+        order[-1] = -1
+        return order[groups]
+
 
 def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
@@ -107,6 +115,7 @@ class GroupPairs(NamedTuple):
         right: the groups; of one table the same.
         same: whether both are rows of one table.
         sampled: as of `CandidatePairs`, with sampled_found.
+        reasons: what tells why pairs have their scores, where it was asked for.
     """
 
     pairs: Matches
@@ -114,6 +123,7 @@ class GroupPairs(NamedTuple):
     right: RowGroups
     same: bool
     sampled: tuple[int, int] = (0, 0)
+    reasons: MatchReasons | None = None
 
     def numbers(self) -> Int64s:
         """Return the pairs of rows that each pair stands for, int64[p]."""
