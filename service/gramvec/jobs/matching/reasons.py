@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramvec.jobs.pairs.model import SURE, log_odds
-from gramvec.jobs.pairs.reasons import EQUAL_ROWS, OTHERS, PairReasons, ScoreReason, ScoredPairs
+from gramvec.jobs.pairs.reasons import EQUAL_ROWS, OTHERS, PairReasons, ScoredPairs, ScoreReason
 from gramvec.text.arrays import Int64s
 
 # Pairs that are explained together.
