@@ -65,7 +65,7 @@ def test_match(made):
         table = made(name, number, two=True)
         found = match_both(table)
         figures[name] = f1(found.left, found.right, table.pairs)
-    assert np.mean([*figures.values()]) == pytest.approx(83.3, abs=POINTS), figures
+    assert np.mean([*figures.values()]) == pytest.approx(81.1, abs=POINTS), figures
 
 
 def test_dedupe(made):
@@ -74,7 +74,7 @@ def test_dedupe(made):
         table = made(name, number, two=False)
         found = gramvec.dedupe(table.left, on=list(table.left)).pairs
         figures[name] = f1(found.left, found.right, table.pairs)
-    assert np.mean([*figures.values()]) == pytest.approx(80.9, abs=POINTS), figures
+    assert np.mean([*figures.values()]) == pytest.approx(81.7, abs=POINTS), figures
 
 
 def test_labels_that_agree_change_little(made):
