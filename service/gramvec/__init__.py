@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gramvec.embed.embedder import Embedder
     from gramvec.embed.loading import load
     from gramvec.jobs.duplicates.api import dedupe
-    from gramvec.jobs.matching.api import match, pair_scores
+    from gramvec.jobs.matching.api import explain_pairs, match, pair_scores
     from gramvec.jobs.search.index import Index
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "client",
     "dedupe",
     "explain",
+    "explain_pairs",
     "integrations",
     "lexical",
     "load",
@@ -58,6 +59,7 @@ _WHERE = {
     "Embedder": "gramvec.embed",
     "Index": "gramvec.jobs.search",
     "dedupe": "gramvec.jobs.duplicates",
+    "explain_pairs": "gramvec.jobs.matching",
     "load": "gramvec.embed",
     "match": "gramvec.jobs.matching",
     "pair_scores": "gramvec.jobs.matching",

@@ -415,7 +415,7 @@ def test_all_columns_and_rows_without_a_match(tmp_path: Path) -> None:
     options = (left, right, "--on", "name", "--threshold", "0.05")
     lines = gramvec_command("match", *options, "--unmatched", "--explain").stdout.decode().splitlines()
     assert [line.split(",")[:2] for line in lines[1:]] == [["1", "8"], ["2", ""], ["", "7"]]
-    assert lines[2] == "2,,,sony bravia,,,,"
+    assert lines[2] == "2,,,sony bravia,,,,,,"
     done = gramvec_command("match", *options, "--unmatched", "--columns", "all", "--format", "jsonl")
     found = [json.loads(line) for line in done.stdout.splitlines()]
     names = ["left_id", "right_id", "score", "left_name", "left_score", "right_name"]

@@ -24,6 +24,10 @@ space_option = click.option(
     "--space", type=click.Choice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
+precision_option = click.option(
+    "--precision", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="The lowest threshold from which on, in nine of ten tables, at least this share of the pairs is right.",
+)  # fmt: skip
 POSITIVE = click.IntRange(1, MAX_NUMBER)
 THREADS = click.IntRange(1, MAX_THREADS)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead.")

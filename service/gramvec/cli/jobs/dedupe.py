@@ -21,7 +21,7 @@ from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import label_options
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
-from gramvec.cli.options import POSITIVE, device_option, gone_options
+from gramvec.cli.options import POSITIVE, device_option, gone_options, precision_option
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.api import BYS
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS
@@ -80,6 +80,8 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
 @device_option
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The least score.  [default: that of the highest expected F1, at least 0.4]")  # fmt: skip
+@precision_option
+@click.option("--explain", is_flag=True, help="Add what counted for and against each pair, by column.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
               help="A .csv, .tsv, .jsonl, .parquet or .xlsx file of the list. [stdout]")  # fmt: skip
 @click.option("--format", type=click.Choice(TABLE_FORMS), help="[by OUTPUT's ending, or tsv]")

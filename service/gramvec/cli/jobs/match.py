@@ -19,7 +19,7 @@ from gramvec.cli.jobs.match_inputs import (
 )
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import in_shell, make_job, show_job
-from gramvec.cli.options import POSITIVE, gone_options
+from gramvec.cli.options import POSITIVE, gone_options, precision_option
 from gramvec.jobs.common.file_job import MAX_NUMBER
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.tables.outputs import TABLE_FORMS
@@ -49,12 +49,14 @@ class RowLimit(click.IntRange):
               help="Rows of RIGHT for a row of LEFT at most, or all.  [default: all, or what labels say]")  # fmt: skip
 @click.option("--threshold", type=click.FloatRange(0, 1),
               help="The lowest score.  [default: that of the highest expected F1, at least 0.35]")  # fmt: skip
+@precision_option
 @click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
 @block_option
 @id_option
 @columns_option("compared", "all", help="Write the compared texts, or all columns of both rows.")
 @click.option("--unmatched", is_flag=True, help="Write the rows of both tables that are in no match, too.")
-@click.option("--explain", is_flag=True, help="Add the words that both texts share, and those that only one has.")
+@click.option("--explain", is_flag=True,
+              help="Add the words of both, those of one, and what counted for and against each pair.")  # fmt: skip
 @label_options
 @click.option("--keep-labels", is_flag=True,
               help="Write labeled pairs as --labels has them: matches with a score of 1, others not.")  # fmt: skip

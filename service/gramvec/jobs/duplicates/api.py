@@ -43,6 +43,7 @@ def dedupe(
     by: By = "letters",
     model: Embedder | str | None = None,
     threshold: float | None = None,
+    precision: float | None = None,
     keep: Keep = "first",
     labels: LabelTriples | None = None,
     matcher: Matcher | None = None,
@@ -62,6 +63,8 @@ def dedupe(
         model: for "meaning", a loaded model, or its name or folder; None for the default one.
         threshold: the lowest score, 0 to 1. None, by letters, for that of the highest expected F1, and at least 0.4;
             by meaning it must be given.
+        precision: by letters, take the lowest threshold from which on, in nine of ten tables, at least this share of
+            the pairs is right, above 0 and below 1; no pair of different rows where none is so sure.
         keep: which of several rows stays: the "first", the "longest", the most "complete" (it has the most filled
             cells), or the one whose compared texts are most "frequent". Of two that are equal in this, the first.
         labels: (row, other row, whether they are the same thing) for some pairs, rows from 0. These are then as
@@ -80,7 +83,7 @@ def dedupe(
     Raises:
         InputError: rows or options are not valid, or SciPy is not installed.
     """
-    _check_options(by, keep, model, labels, matcher)
+    _check_options(by, keep, model, labels, matcher, precision)
     sources, rows = join_sources(rows)
     columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
     names = names._replace(sources=sources)
@@ -96,23 +99,29 @@ def dedupe(
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
-        likely = likely_pairs(distinct.columns, threshold, threads=threads, max_pairs=MAX_PAIRS)
+        likely = likely_pairs(distinct.columns, threshold, precision, threads=threads, max_pairs=MAX_PAIRS)
     group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
     stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
     return DuplicateRows(distinct, likely, stays, names, group_ids)
 
 
-def _check_options(by: By, keep: Keep, model: Any, labels: Any, matcher: Matcher | None) -> None:
+def _check_options(
+    by: By, keep: Keep, model: Any, labels: Any, matcher: Matcher | None, precision: float | None
+) -> None:
     """Raise InputError for options that are none, or contradict each other."""
     if by not in BYS:
         raise InputError(f"by: must be 'letters' or 'meaning', got {by!r}", field="by")
     if keep not in KEEPS:
         raise InputError(f"keep: must be one of {', '.join(map(repr, KEEPS))}, got {keep!r}", field="keep")
+    if by == "meaning" and precision is not None:
+        raise InputError("precision: is of probabilities, and meanings have cosines; give threshold", field="precision")
     if by == "letters" and model is not None:
         raise InputError("model: is for by='meaning'; letters are compared without one, so leave it out", field="model")
     if (labels is not None or matcher is not None) and by == "meaning":
         field = "matcher" if labels is None else "labels"
         raise InputError(f"{field}: scores rows by letters and words; leave out by='meaning'", field=field)
+    if (labels is not None or matcher is not None) and precision is not None:
+        raise InputError("precision: is promised without labels only; give threshold", field="precision")
     if labels is not None and matcher is not None:
         raise InputError("matcher: was learned before, and `labels` teach another; give one of them", field="matcher")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from gramvec.jobs.duplicates.distinct import DuplicateRows, StayingMap
 from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
 from gramvec.jobs.duplicates.sources import SOURCE
+from gramvec.jobs.matching.match_rows import COUNTED, tell_reasons
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.jobs.tables.outputs import TableForm, free_names, write_table
@@ -43,20 +46,25 @@ class RowList:
         self._safe_cells, self._bom = safe_cells, bom
         self._table, self._on, self._columns, self._source, self._format = table, list(on), columns, source, format
 
-    def write_pairs(self, output: Path | None, form: TableForm, pairs: NearPairs) -> None:
-        """Write a pair of rows a line."""
+    def write_pairs(
+        self, output: Path | None, form: TableForm, pairs: NearPairs, reasons: Iterable[PairReasons] | None = None
+    ) -> None:
+        """Write a pair of rows a line, with the reasons of its score if there are any."""
         self._read({*pairs.left.tolist(), *pairs.right.tolist()})
-        fixed = [*(side + name for name in self._table.named_by for side in ("", "other_")), "score"]
+        told = () if reasons is None else COUNTED
+        fixed = [*(side + name for name in self._table.named_by for side in ("", "other_")), "score", *told]
         own = free_names(self._names, "row_", fixed)
         other = free_names([f"other_{name}" for name in self._names], "other_", [*fixed, *own.values()])
         names = [*fixed, *own.values(), *other.values()]
 
         def records() -> Iterator[dict[str, Any]]:
-            for a, b, score in zip(*(part.tolist() for part in pairs), strict=True):
+            rows = zip(*(part.tolist() for part in pairs), strict=True)
+            for (a, b, score), why in zip_longest(rows, reasons or ()):
+                told = tell_reasons(why) if why is not None else {}
                 if form == "jsonl":
-                    yield self._lists([a, b], score=round(score, 4))
+                    yield self._lists([a, b], score=round(score, 4), **told)
                     continue
-                cells = [*self._names_of(a, b), round(score, 4), *self._cells(a), *self._cells(b)]
+                cells = [*self._names_of(a, b), round(score, 4), *told.values(), *self._cells(a), *self._cells(b)]
                 yield dict(zip(names, cells, strict=True))
 
         write_table(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,10 @@ from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
 from gramvec.jobs.duplicates.merge import groups_of, merge_records, parse_merge
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.matching.fields import Field
+from gramvec.jobs.matching.match_rows import words_of_one
 from gramvec.jobs.pairs.model import ExpectedShare, facts_of
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.outputs import free_names
 from gramvec.lexical.sparse_vectors import ranges
 from gramvec.text.arrays import Floats, Int64s
@@ -287,6 +290,19 @@ class DuplicateRows(ResultTable):
         left, right = np.minimum(left, right), np.maximum(left, right)
         order = np.lexsort((right, left))
         return NearPairs(left[order], right[order], scores[order])
+
+    def reasons(self, pairs: NearPairs, names: Sequence[str]) -> Iterator[PairReasons]:
+        """Yield why pairs of rows have their scores; none where that was not asked for.
+
+        Args:
+            pairs: of rows.
+            names: of the compared columns.
+        """
+        if self.likely.reasons is None:
+            return
+        fields = [Field(column, column, 1.0) for column in self.distinct.columns]
+        left, right = self.distinct.of_row[pairs.left], self.distinct.of_row[pairs.right]
+        yield from self.likely.reasons.of(left, right, names, partial(words_of_one, fields))
 
     @cached_property
     def groups(self) -> list[list[int]]:

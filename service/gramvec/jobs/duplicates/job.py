@@ -124,6 +124,8 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         model: of "meaning": a name or a folder; None for the default one.
         device: that computes the vectors of "meaning".
         threshold: the lowest score; None for that of the highest expected F1, at least 0.4.
+        precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
+        explain: add to each pair what counted for and against it, by column.
         columns: columns of the input that the list has: "none", the "compared" ones, or "all".
         groups: list groups instead of pairs: lines that a chain of pairs joins.
         groups_file: keep the ids of groups in this file, which the next run continues.
@@ -147,6 +149,8 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     model: str | None = None
     device: Device = "auto"
     threshold: UnitNumber | None = None
+    precision: UnitNumber | None = None
+    explain: bool = False
     columns: RowColumns = "compared"
     groups: bool = False
     groups_file: Path | None = None
@@ -227,6 +231,28 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             form_to_write(self.unique, TABLE_FORMS, option="")
         else:
             form_to_keep(self.source, self.file_format(), self.unique)
+        return self
+
+    @model_validator(mode="after")
+    def _check_letters(self) -> Self:
+        """Refuse what is only of the probabilities of two rows of the file."""
+        if self.precision is not None and self.threshold is not None:
+            raise OptionError("precision: chooses the threshold; give it, or `threshold`", field="precision")
+        for name, asked in (("precision", self.precision is not None), ("explain", self.explain)):
+            if asked and self.against is not None:
+                raise OptionError(f"{name}: is of pairs of lines of the file; leave it out, or `against`", field=name)
+            if asked and (self.labels or self.matcher):
+                raise OptionError(
+                    f"{name}: is of the pair model, and a matcher has its own scores; leave it out, or what teaches it",
+                    field=name,
+                )
+            if asked and self.by == "meaning":
+                raise OptionError(
+                    f'{name}: is of probabilities, and meanings have cosines; leave it out, or `by="meaning"`',
+                    field=name,
+                )
+        if self.explain and (self.groups or self.output is None):
+            raise OptionError("explain: is for the list of pairs; name `output`, without `groups`", field="explain")
         return self
 
     def run(self, watch: JobWatch = NO_WATCH) -> DedupeResult:
@@ -333,7 +359,9 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         if self.output is not None and self.groups:
             rows.write_groups(self.output, self._list_form(), duplicates)
         elif self.output is not None:
-            rows.write_pairs(self.output, self._list_form(), duplicates.pairs_up_to(self.max_pairs))
+            pairs = duplicates.pairs_up_to(self.max_pairs)
+            reasons = duplicates.reasons(pairs, table.on) if self.explain else None
+            rows.write_pairs(self.output, self._list_form(), pairs, reasons)
         return DedupeResult(table.ids, table.lines, duplicates.dropped, duplicates, [], duplicates.threshold)
 
     def _list_known(self, known: list[KnownRow], threshold: float, table: DedupeTable, rows: RowList) -> DedupeResult:
@@ -360,7 +388,10 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             likely = self._find_labeled(table, distinct, known, limit, watch)
         elif self.by == "letters":
             threads = self.threads or count_cores()
-            likely = likely_pairs(distinct.columns, self.threshold, threads=threads, max_pairs=limit, progress=watch)
+            likely = likely_pairs(
+                distinct.columns, self.threshold, self.precision, explain=self.explain or self.report is not None,
+                threads=threads, max_pairs=limit, progress=watch,
+            )  # fmt: skip
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
             likely = meaning_pairs(
@@ -368,6 +399,11 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             )
         watch.close()
         _report_pairs(likely, table.table.unit, self.by, watch)
+        if self.precision is not None and not len(likely.pairs.left):
+            watch.report(
+                f"no pairs of different {table.table.unit}s are so sure that they have the precision"
+                f" {self.precision:g} in nine of ten tables; give a lower `precision`, or a `threshold`"
+            )
         cells = None
         if self.keep == "complete":
             counts = count_cells(file, self.file_format())

@@ -11,7 +11,8 @@ from gramvec.errors import InputError
 from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
 from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
 from gramvec.jobs.matching.fields import Field, split
-from gramvec.jobs.matching.match_tables import probabilities_of, score_fields, threshold_of
+from gramvec.jobs.matching.match_tables import check_precision, own_threshold, probabilities_of, score_fields
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import ExpectedShare, one_table_model
 from gramvec.jobs.pairs.tokens import fold_text
@@ -29,6 +30,7 @@ class LikelyPairs(NamedTuple):
     sure: the lowest score of the pairs by which rows go: the threshold where it was given, or where most are right.
     sampled, sampled_found: as of `CandidatePairs`.
     candidates: all scored pairs, of texts that are equal without punctuation the first.
+    reasons: what tells why pairs of texts have their scores, where it was asked for.
     """
 
     pairs: NearPairs
@@ -38,6 +40,7 @@ class LikelyPairs(NamedTuple):
     sampled: int = 0
     sampled_found: int = 0
     candidates: NearPairs = NO_PAIRS
+    reasons: MatchReasons | None = None
 
     def sure_pairs(self) -> NearPairs:
         """Return the pairs by which rows go."""
@@ -48,7 +51,9 @@ class LikelyPairs(NamedTuple):
 def likely_pairs(
     columns: Sequence[Sequence[str]],
     threshold: float | None = None,
+    precision: float | None = None,
     *,
+    explain: bool = False,
     threads: int = 1,
     max_pairs: int | None = None,
     progress: Progress = NO_PROGRESS,
@@ -60,6 +65,8 @@ def likely_pairs(
     Args:
         columns: the compared columns, n texts each; a row of white space is in no pair.
         threshold: the lowest probability; None for that of the highest expected F1, and at least 0.4.
+        precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
+        explain: keep what tells why pairs have their scores.
         threads: of the comparison.
         max_pairs: pairs that may be found.
         progress: shows the tasks.
@@ -69,22 +76,25 @@ def likely_pairs(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
+    check_precision(precision, threshold)
     fields = [Field(texts, texts, 1.0) for texts in columns]
-    scored = score_fields(fields, same=True, threads=threads, progress=progress)
+    scored = score_fields(fields, same=True, explain=explain, threads=threads, progress=progress)
     floor = 0.01 if threshold is None else threshold
     both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
     lower = both.left < both.right
     found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
-    lowest = threshold_of(found.scores, same=True) if threshold is None else threshold
+    lowest = own_threshold(found.scores, precision, same=True) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise `threshold`, or `max_pairs`")
     left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
     order = np.lexsort((right, left))
     promise = one_table_model().promise
-    sure = lowest if threshold is not None else promise.sure_from(scores, lowest)
+    sure = promise.sure_from(scores, lowest) if threshold is precision is None else lowest
     pairs = NearPairs(left[order], right[order], scores[order])
-    return LikelyPairs(pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()))
+    return LikelyPairs(
+        pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()), scored.reasons
+    )
 
 
 def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequence[Sequence[str]]) -> Floats:

@@ -6,6 +6,6 @@ and what is chosen, `features` and `fit_matcher` what labels teach. docs/matchin
 
 from __future__ import annotations
 
-from gramvec.jobs.matching.api import Matcher, match, pair_scores
+from gramvec.jobs.matching.api import Matcher, explain_pairs, match, pair_scores
 
-__all__ = ["Matcher", "match", "pair_scores"]
+__all__ = ["Matcher", "explain_pairs", "match", "pair_scores"]

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Blocks, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
 from gramvec.jobs.matching.inputs import labels_of
-from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
+from gramvec.jobs.matching.match_rows import words_of_one
+from gramvec.jobs.matching.match_tables import check_unweighted, match_fields, score_fields
 from gramvec.jobs.matching.matcher import LabelReport, LearnedMatcher, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.on import TEXT, ComparedColumn, On, pair_on, parse_on, split_both
+from gramvec.jobs.matching.report import name_columns
 from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.pairs.given_pairs import score_given
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.text.arrays import Floats
 from gramvec.text.frames import refuse_file, table_of, texts_of_column, texts_or_empty
 from gramvec.text.inputs import is_whole
@@ -37,6 +43,7 @@ def match(
     right_on: OneSide | None = None,
     top: Top = None,
     threshold: float | None = None,
+    precision: float | None = None,
     one_to_one: bool = False,
     block: str | None = None,
     labels: LabelTriples | None = None,
@@ -56,6 +63,8 @@ def match(
             labels None is what they say: 1, or "all" where many left rows have several labeled matches.
         threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
             0.35, or with labels for the matcher's own.
+        precision: without labels, take the lowest threshold from which on, in nine of ten tables, at least this share
+            of the matches is right, above 0 and below 1; there are no matches where none is so sure.
         one_to_one: whether no row is in two matches. Pairs are taken from the highest score down.
         block: compare only rows with the same value in this column, "city" or "city=town", except for case and
             surrounding spaces. Rows without a value are not compared.
@@ -76,11 +85,61 @@ def match(
     keys = _keys(left, right, block, compared)
     if labels is None:
         highest = None if top is None else _top(top)
-        options: dict[str, Any] = {"threshold": threshold, "one_to_one": one_to_one, "threads": threads}
+        options: dict[str, Any] = {
+            "threshold": threshold,
+            "precision": precision,
+            "one_to_one": one_to_one,
+            "threads": threads,
+        }
         return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields)
+    if precision is not None:
+        raise InputError("precision: is promised without labels only; give threshold", field="precision")
     given = labels_of(labels)
     pair = TablePair(fields, keys, same=same, threads=threads)
     return _matches_by(fit_matcher(pair, columns, given), pair, fields, top, threshold, one_to_one=one_to_one)
+
+
+def explain_pairs(
+    left: Any,
+    right: Any,
+    pairs: Any,
+    *,
+    on: On | None = None,
+    left_on: OneSide | None = None,
+    right_on: OneSide | None = None,
+    block: str | None = None,
+    threads: int = 1,
+) -> list[PairReasons]:
+    """Return why pairs of rows have the scores that `match` gives them, and `dedupe` where both tables are one.
+
+    Args:
+        left: the table, as of `match`; other arguments likewise.
+        right: the other table, or `left` itself.
+        pairs: (left row, right row) each, rows from 0; or what `match` returned, or the `pairs` of `dedupe`.
+        on: the compared columns; None for texts.
+        left_on: those of `left`, in the place of `on`.
+        right_on: what `right` calls these.
+        block: as of `match`.
+        threads: threads of the sparse product.
+
+    Returns:
+        Of each pair `reasons`: what it is about, what was seen, and what that `adds` to the log odds of the score; with
+        `start` they sum to these. A pair that was no candidate has no reasons.
+
+    Raises:
+        InputError: tables or options are not valid, a pair names no rows, or a library is not installed.
+    """
+    same, compared = left is right, _compared(on, left_on, right_on)
+    left, right = _tables(left, right, compared)
+    fields, columns = _fields(left, right, compared)
+    scored = score_fields(fields, _keys(left, right, block, compared), same=same, explain=True, threads=threads)
+    sides = (pairs.left, pairs.right) if hasattr(pairs, "left") else tuple(zip(*pairs, strict=True)) or ((), ())
+    rows = [np.asarray(side, np.int64) for side in sides]
+    for side, texts in zip(rows, fields[0][:2], strict=False):
+        if len(side) and not 0 <= side.min() <= side.max() < len(texts):
+            raise InputError(f"pairs: rows are from 0 to {len(texts) - 1:,}", field="pairs")
+    assert scored.reasons is not None
+    return list(scored.reasons.of(rows[0], rows[1], name_columns(columns), partial(words_of_one, fields)))
 
 
 def pair_scores(

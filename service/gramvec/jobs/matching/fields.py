@@ -11,6 +11,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.matching.scoring import (
     NGRAM_SHARE,
     WORD_SHARE,
@@ -21,6 +22,7 @@ from gramvec.jobs.pairs.model import ExpectedShare
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Int64s
 from gramvec.text.folding import fold_texts
 from gramvec.text.scripts import close_gaps
 
@@ -61,6 +63,7 @@ class ChosenMatches(NamedTuple):
         below: left rows without a match that have a candidate of a lower score.
         expected: the share of matches that is expected to be right; None where nothing is known of it.
         candidates: all scored pairs, of equal rows the first.
+        reasons: what tells why pairs have their scores, where it was asked for.
     """
 
     matches: Matches
@@ -69,6 +72,7 @@ class ChosenMatches(NamedTuple):
     below: int = 0
     expected: ExpectedShare | None = None
     candidates: Matches = NO_MATCHES
+    reasons: MatchReasons | None = None
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:
@@ -194,14 +198,20 @@ def ngram_vectors(
 
 
 @contextmanager
-def named_rows(left: int) -> Iterator[None]:
-    """Name the table and the row, from 1, in an InputError that counts texts: `left` of one table, then the other's."""
+def named_rows(left: int, rows: Int64s | None = None) -> Iterator[None]:
+    """Name the table and the row, from 1, in an InputError that counts texts.
+
+    Args:
+        left: texts of the left table, which come first.
+        rows: the row of each text; None where they are in order.
+    """
     try:
         yield
     except InputError as error:
         if error.index is None:
             raise
-        table, row = ("left", error.index) if error.index < left else ("right", error.index - left)
+        table, place = ("left", error.index) if error.index < left else ("right", error.index - left)
+        row = place if rows is None else int(rows[error.index])
         raise InputError(f"row {row + 1} of the {table} table: {error}", index=row) from error
 
 

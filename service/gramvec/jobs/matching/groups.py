@@ -9,6 +9,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, places, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.tokens import spell_column
 from gramvec.lexical.sparse import MAX_CHARACTERS
 from gramvec.lexical.sparse_vectors import ranges
@@ -42,6 +43,31 @@ class RowGroups(NamedTuple):
         return [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in rows]
 
 
+class SortedGroups(NamedTuple):
+    """Groups in the order of their texts.
+
+    Attributes:
+        texts: all columns of each group as one text.
+        columns: the texts of each column of each group; of rows that differ in punctuation, those of the least.
+        rows: int64[g], the row that has them.
+        places: int64[g], which of the groups each is.
+        keys: of each group; None without keys.
+    """
+
+    texts: list[str]
+    columns: list[list[str]]
+    rows: Int64s
+    places: Int64s
+    keys: list[str] | None
+
+    def places_of(self, groups: Int64s) -> Int64s:
+        """Return where each of these groups is in the order; -1 for -1."""
+        order = np.empty(len(self.places) + 1, np.int64)
+        order[self.places] = np.arange(len(self.places))
+        order[-1] = -1
+        return order[groups]
+
+
 def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
     """Group rows that are equal without punctuation, of which `keys` are equal, too."""
     known: dict[tuple[str, ...], int] = {}
@@ -62,6 +88,24 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
     return RowGroups(texts, of_row, counts, np.cumsum(counts) - counts, members)
 
 
+def sort_groups(groups: RowGroups, columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> SortedGroups:
+    """Return groups in the order of their texts, so that rows in any order have the same candidates and figures.
+
+    Args:
+        groups: of rows.
+        columns: the texts of each column of the rows.
+        keys: of the rows.
+    """
+    known = columns if keys is None else [*columns, keys]
+    order = np.array(sorted(groups.members.tolist(), key=[*zip(*known, strict=True)].__getitem__), np.int64)
+    first = np.sort(np.unique(groups.of_row[order], return_index=True)[1])
+    rows = order[first]
+    texts = [[column[row] for row in rows.tolist()] for column in known]
+    ordered = groups._replace(columns=texts[: len(columns)])
+    places, of_groups = groups.of_row[rows], None if keys is None else texts[-1]
+    return SortedGroups(ordered.join_columns(), ordered.columns, rows, places, of_groups)
+
+
 class GroupPairs(NamedTuple):
     """Scored pairs of groups: by left group, then descending score.
 
@@ -71,6 +115,7 @@ class GroupPairs(NamedTuple):
         right: the groups; of one table the same.
         same: whether both are rows of one table.
         sampled: as of `CandidatePairs`, with sampled_found.
+        reasons: what tells why pairs have their scores, where it was asked for.
     """
 
     pairs: Matches
@@ -78,6 +123,7 @@ class GroupPairs(NamedTuple):
     right: RowGroups
     same: bool
     sampled: tuple[int, int] = (0, 0)
+    reasons: MatchReasons | None = None
 
     def numbers(self) -> Int64s:
         """Return the pairs of rows that each pair stands for, int64[p]."""

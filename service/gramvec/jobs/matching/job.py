@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from gramvec.jobs.matching.fit_matcher import fit_matcher
 from gramvec.jobs.matching.inputs import DIGEST
 from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
 from gramvec.jobs.matching.match_rows import (
+    COUNTED,
     EXPLAINED,
     NAMES,
     REVIEWED,
@@ -33,16 +35,18 @@ from gramvec.jobs.matching.match_rows import (
     add_columns,
     records_of,
     with_unmatched,
+    words_of_one,
 )
 from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.matching.on import ComparedColumn
-from gramvec.jobs.matching.report import given_report, match_report, pair_model_fact
+from gramvec.jobs.matching.report import given_report, match_report, name_columns, pair_model_fact
 from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
 from gramvec.jobs.pairs.given_pairs import score_given
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import STDIN, spool
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
@@ -63,10 +67,12 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
             labels None is what they say.
         threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
+        precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
         one_to_one: write each row in one match at most.
         columns: write the "compared" texts, or "all" columns of both rows.
         unmatched: write the rows of both tables that are in no match, too.
-        explain: add the words that both texts share, and those that only one has.
+        explain: add the words that both texts share, and those that only one has; and without labels what counted for
+            and against the pair, by column.
         keep_labels: write labeled pairs as the labels have them.
         save_matcher: write what the labels taught to this file.
         review: write the pairs to label next to this file.
@@ -78,6 +84,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
 
     top: PositiveNumber | Literal["all"] | None = None
     threshold: UnitNumber | None = None
+    precision: UnitNumber | None = None
     one_to_one: bool = False
     columns: RowColumns = "compared"
     unmatched: bool = False
@@ -93,6 +100,13 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         if self.top == "all" and self.one_to_one:
             raise OptionError(
                 'top: "all" writes every row above the threshold; leave it out, or `one_to_one`', field="top"
+            )
+        if self.precision is not None and self.threshold is not None:
+            raise OptionError("precision: chooses the threshold; give it, or `threshold`", field="precision")
+        if self.precision is not None and (self.labels or self.matcher):
+            raise OptionError(
+                "precision: is promised by the pair model, and a matcher has its own scores; give `threshold`",
+                field="precision",
             )
         if self.save_matcher and not self.labels:
             raise OptionError("save_matcher: writes what `labels` taught; give `labels`", field="save_matcher")
@@ -134,7 +148,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             matched = self._match_by_pairs(tables, watch)
         watch.close()
         if self.output is not None:
-            self._write(matched.matches, tables, self.output)
+            self._write(matched, tables, self.output)
         summary = self._summarize(matched, (len(tables.left.ids), len(tables.right.ids)))
         page = partial(
             match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
@@ -169,9 +183,11 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
 
     def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
         """Return the matches by the pair model."""
+        explain = self.explain or self.report is not None
         return match_fields(
-            tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, one_to_one=self.one_to_one,
-            same=tables.same, threads=self.threads or count_cores(), progress=watch,
+            tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, precision=self.precision,
+            one_to_one=self.one_to_one, same=tables.same, explain=explain, threads=self.threads or count_cores(),
+            progress=watch,
         )  # fmt: skip
 
     def _match_by_labels(
@@ -206,16 +222,22 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             _report_written(matched.matches, labels, watch)
         return matched, known
 
-    def _write(self, matches: Matches, tables: ReadTables, output: Path) -> None:
+    def _write(self, matched: ChosenMatches, tables: ReadTables, output: Path) -> None:
         """Write the table of matches."""
+        matches = matched.matches
         sizes = len(tables.left.ids), len(tables.right.ids)
         rows = with_unmatched(matches, sizes, same=tables.same) if self.unmatched else RowPairs(*matches)
         names = list(NAMES)
-        records = records_of(rows, tables.left, tables.right, tables.fields, explain=self.explain)
+        reasons: Iterable[PairReasons] = ()
+        if self.explain and matched.reasons is not None:
+            words = partial(words_of_one, tables.fields)
+            reasons = matched.reasons.of(rows.left, rows.right, name_columns(tables.columns), words)
+        records = records_of(rows, tables.left, tables.right, tables.fields, explain=self.explain, reasons=reasons)
         if self.columns == "all":
             both = tables.left.names, tables.right.names
             names, records = add_columns(records, rows, both, self._read_all_columns(rows, tables))
-        write_table(output, self.output_form(), [*names, *(EXPLAINED if self.explain else ())], records,
+        explained = EXPLAINED if matched.reasons is None else (*EXPLAINED, *COUNTED)
+        write_table(output, self.output_form(), [*names, *(explained if self.explain else ())], records,
                     safe_cells=self.safe_cells, bom=self.bom)  # fmt: skip
 
     def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
@@ -236,6 +258,11 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             return (
                 f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
             )
+        if not pairs and self.precision is not None:
+            return (
+                f"0 of {rows:,} rows of {self.left} have a match: no pairs are so sure that they have the"
+                f" precision {self.precision:g} in nine of ten tables; give a lower `precision`, or a `threshold`"
+            )
         if not pairs:
             return (
                 f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"
@@ -243,6 +270,8 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             )
         summary = f"{answered:,} of {rows:,} rows of {self.left} have a match, {pairs:,} pairs at the threshold "
         summary += f"{matched.threshold:.3f}"
+        if self.precision is not None:
+            summary += f" of the precision {self.precision:g}"
         if matched.expected is not None:
             summary += f", of which {matched.expected} are expected to be right"
         if not (self.labels or self.matcher):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import DIGEST, MatchTable
 from gramvec.jobs.matching.nearest import CosineArray, Matches, RowIds
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names
 from gramvec.text.characters import lower
@@ -17,8 +19,11 @@ from gramvec.text.characters import lower
 NAMES = ("left_id", "right_id", "score", "left", "right")
 EXPLAINED = ("shared", "only_left", "only_right")
 REVIEWED = ("left_id", "right_id", "match", "score", "left", "right", DIGEST)
+COUNTED = ("counts_for", "counts_against")
 # Words are compared by n-grams of this order.
 ORDER = 3
+# Words that only one row has of which a reason tells.
+MOST_WORDS = 4
 
 
 class SharedWords(NamedTuple):
@@ -44,6 +49,14 @@ def shared_words(left: str, right: str) -> SharedWords:
         [word for word, there in in_right.items() if not there],
         [word for word, there in in_left.items() if not there],
     )
+
+
+def words_of_one(fields: Sequence[Field], left: int, right: int) -> str:
+    """Return the first words that only one of two rows has."""
+    rows = ([field[:2][side][row] for field in fields] for side, row in enumerate((left, right)))
+    words = shared_words(*map(" ".join, rows))
+    every = [*words.only_left, *words.only_right]
+    return " ".join(every[:MOST_WORDS]) + (" ..." if len(every) > MOST_WORDS else "")
 
 
 def _words(text: str) -> list[str]:
@@ -90,13 +103,20 @@ def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> RowP
 
 
 def records_of(
-    found: Matches | RowPairs, left: MatchTable, right: MatchTable, fields: Sequence[Field], *, explain: bool
+    found: Matches | RowPairs,
+    left: MatchTable,
+    right: MatchTable,
+    fields: Sequence[Field],
+    *,
+    explain: bool,
+    reasons: Iterable[PairReasons] = (),
 ) -> Iterator[dict[str, Any]]:
     """Yield the columns of each match: ids, score and texts, and with `explain` the words they share.
 
-    A row without a match has nothing on the other side.
+    A row without a match has nothing on the other side. `reasons` of each pair are told, if there are any.
     """
-    for a, b, score in zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True):
+    pairs = zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), strict=True)
+    for (a, b, score), told in zip_longest(pairs, reasons):
         columns = [[field[:2][side][row] for field in fields] if row >= 0 else [] for side, row in enumerate((a, b))]
         texts = [" | ".join(values) if values else None for values in columns]
         pair = a >= 0 and b >= 0
@@ -104,7 +124,13 @@ def records_of(
             "left_id": left.ids[a] if a >= 0 else None, "right_id": right.ids[b] if b >= 0 else None,
             "score": round(score, 4) if pair else None, "left": texts[0], "right": texts[1],
         }  # fmt: skip
-        yield record | (shared_words(*map(" ".join, columns))._asdict() if explain and pair else {})
+        record |= shared_words(*map(" ".join, columns))._asdict() if explain and pair else {}
+        yield record | (tell_reasons(told) if told else {})
+
+
+def tell_reasons(reasons: PairReasons) -> dict[str, str]:
+    """Return the cells that tell why a pair has its score."""
+    return dict(zip(COUNTED, (reasons.tell(against=False), reasons.tell(against=True)), strict=True))
 
 
 def add_columns(
@@ -123,7 +149,7 @@ def add_columns(
         names: the columns of both tables but those of the ids.
         sides: the values of the rows of both tables, by row.
     """
-    fixed = ("left_id", "right_id", "score", *EXPLAINED)
+    fixed = ("left_id", "right_id", "score", *EXPLAINED, *COUNTED)
     own = free_names(names[0], "left_", [*fixed, *names[1]])
     other = free_names(names[1], "right_", [*fixed, *names[0], *own.values()])
 

@@ -18,10 +18,12 @@ from gramvec.jobs.matching.fields import (
     check_fields,
     named_rows,
 )
-from gramvec.jobs.matching.groups import GroupPairs, RowGroups, group_rows
+from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
+from gramvec.jobs.pairs.reasons import ScoredPairs
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
@@ -41,8 +43,10 @@ def match_fields(
     *,
     top: int | None = None,
     threshold: float | None = None,
+    precision: float | None = None,
     one_to_one: bool = False,
     same: bool = False,
+    explain: bool = False,
     threads: int = 1,
     progress: Progress = NO_PROGRESS,
 ) -> ChosenMatches:
@@ -53,14 +57,17 @@ def match_fields(
         blocks: a key for each row of both tables; rows are compared only with rows of the same key.
         top: right rows for a left row at most; None for all above the threshold.
         threshold: the lowest score, 0 to 1; None for that of the highest expected F1, and at least 0.35.
+        precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
         one_to_one: whether a row is in one match at most.
         same: whether both are one table, whose rows are not compared with themselves.
+        explain: keep what tells why pairs have their scores.
         threads: threads of the sparse product.
         progress: shows the tasks.
     """
     check_choice(top, threshold)
-    found = score_fields(fields, blocks, same=same, threads=threads, progress=progress)
-    return choose_pairs(found, top, threshold, one_to_one=one_to_one)
+    check_precision(precision, threshold)
+    found = score_fields(fields, blocks, same=same, explain=explain, threads=threads, progress=progress)
+    return choose_pairs(found, top, threshold, precision, one_to_one=one_to_one)
 
 
 def score_fields(
@@ -68,6 +75,7 @@ def score_fields(
     blocks: Blocks | None = None,
     *,
     same: bool = False,
+    explain: bool = False,
     threads: int = 1,
     progress: Progress = NO_PROGRESS,
 ) -> GroupPairs:
@@ -78,38 +86,50 @@ def score_fields(
     keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
-    sides = [fields_of(fields, side, keys[side]) for side in range(1 if same else 2)]
+    columns, places = telling_columns(fields, same=same)
+    sides = [group_rows(side, key) for side, key in zip(columns, keys, strict=False)]
     left_groups, right_groups = sides[0], sides[-1]
-    with named_rows(len(fields[0].left)):
-        lists = (left_groups.join_columns(),) if same else (left_groups.join_columns(), right_groups.join_columns())
-        groups = None if blocks is None else [_keys_of(side, key) for side, key in zip(sides, keys, strict=False)]
-        found = candidates.of(lists, groups, threads=threads, progress=progress)
-    rows = read_rows([side.columns for side in sides])
-    left, right = found.left, found.right
-    scores = probabilities_of(rows, found, same=same, progress=progress)
+    ordered = [sort_groups(*side) for side in zip(sides, columns, keys, strict=False)]
+    with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
+        of_groups = None if blocks is None else [side.keys or [] for side in ordered]
+        found = candidates.of([side.texts for side in ordered], of_groups, threads=threads, progress=progress)
+    rows, model = read_rows([side.columns for side in ordered]), one_table_model() if same else two_table_model()
+    figures = figures_of(rows, found, progress=progress)
+    scores = model.of_candidates(figures, found.left, found.right, same=same)
+    reasons = None
+    if explain:
+        scored = ScoredPairs(rows, found.left, found.right, figures, model)
+        of_rows = [side.places_of(some.of_row) for side, some in zip(ordered, sides, strict=True)]
+        reasons = MatchReasons(scored, of_rows[0], of_rows[-1], places, same)
+    left, right = ordered[0].places[found.left], ordered[-1].places[found.right]
     if same:
         several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
     pairs = select_pairs(Matches(left, right, scores), order)
-    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found))
+    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found), reasons)
 
 
-def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool, progress: Progress = NO_PROGRESS) -> Floats:
+def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
+    model = one_table_model() if same else two_table_model()
+    return model.of_candidates(figures_of(rows, found), found.left, found.right, same=same)
+
+
+def figures_of(rows: RowTables, found: CandidatePairs, progress: Progress = NO_PROGRESS) -> Floats:
+    """Return the figures of each candidate pair, float32[p, len(NAMES)]; NaN for those of the tables."""
     left, right, cosines = found[:3]
-    if not len(left):
-        return np.zeros(0, np.float32)
     figures = np.full((len(left), len(NAMES)), np.nan, np.float32)
+    if not len(left):
+        return figures
     progress.start("comparing pairs", len(left), "pairs")
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
         figures[part, : len(OF_PAIR)] = pair_figures(rows, left[part], right[part])
         progress.advance(len(left[part]))
     figures[:, len(OF_PAIR) : len(FIRST)] = rival_figures(rows, left, right, figures, cosines)
-    model = one_table_model() if same else two_table_model()
-    return model.of_candidates(figures, left, right, same=same)
+    return figures
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:
@@ -121,15 +141,18 @@ def check_unweighted(fields: Iterable[Field]) -> None:
         )
 
 
-def fields_of(fields: Sequence[Field], side: int, keys: Sequence[str] | None) -> RowGroups:
-    """Return the groups of equal rows of one table."""
-    columns = [(field.left, field.right)[side] for field in fields]
-    return group_rows([[fold_text(text) for text in column] for column in columns], keys)
+def telling_columns(fields: Sequence[Field], *, same: bool) -> tuple[list[list[list[str]]], list[int]]:
+    """Return the folded columns of two tables, or of one, without copies of another one and empty ones; their places.
 
-
-def _keys_of(side: RowGroups, keys: Sequence[str] | None) -> list[str]:
-    assert keys is not None
-    return [keys[row] for row in side.members[side.starts].tolist()]
+    These say nothing, and must not change what the others say. Of empty columns alone the first is returned.
+    """
+    sides = range(1 if same else 2)
+    columns = [[[fold_text(text) for text in (field.left, field.right)[side]] for side in sides] for field in fields]
+    told = [place for place, column in enumerate(columns) if any(map(any, column))]
+    places = [place for at, place in enumerate(told) if columns[place] not in [columns[one] for one in told[:at]]] or [
+        0
+    ]
+    return [[columns[place][side] for place in places] for side in sides], places
 
 
 def block_of(value: str) -> str:
@@ -139,17 +162,20 @@ def block_of(value: str) -> str:
     return whole[1] if whole else plain
 
 
-def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *, one_to_one: bool) -> ChosenMatches:
+def choose_pairs(
+    found: GroupPairs, top: int | None, threshold: float | None, precision: float | None = None, *, one_to_one: bool
+) -> ChosenMatches:
     """Choose matches from scored pairs: `top` of each left row, or one-to-one, and then those above the threshold."""
     check_choice(top, threshold)
     floor = MIN_SCORE if threshold is None else threshold
     above = found.select(found.pairs.scores >= np.float32(floor))
     if one_to_one or top is not None:
         narrow = above.one_to_one() if one_to_one else above.rows(top)
-        lowest = threshold_of(narrow.scores, same=found.same) if threshold is None else threshold
+        own = own_threshold(narrow.scores, precision, same=found.same)
+        lowest = own if threshold is None else threshold
         matches = select_pairs(narrow, narrow.scores >= np.float32(lowest))
     else:
-        own = threshold_of(above.pairs.scores, above.numbers(), same=found.same)
+        own = own_threshold(above.pairs.scores, precision, above.numbers(), same=found.same)
         lowest = own if threshold is None else threshold
         matches = above.select(above.pairs.scores >= np.float32(lowest)).rows()
     reached = above.select(above.pairs.scores >= np.float32(lowest))
@@ -159,7 +185,28 @@ def choose_pairs(found: GroupPairs, top: int | None, threshold: float | None, *,
     rows = int(found.left.counts[with_candidate].sum())
     expected = (one_table_model() if found.same else two_table_model()).promise.of(matches.scores)
     below = rows - len(np.unique(matches.left))
-    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows())
+    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows(), found.reasons)
+
+
+def check_precision(precision: float | None, threshold: float | None) -> None:
+    """Raise InputError for a precision outside of 0 to 1, or beside a threshold."""
+    if precision is None:
+        return
+    if not 0 < precision < 1:
+        raise InputError(f"precision: must be above 0 and below 1, got {precision:g}", field="precision")
+    if threshold is not None:
+        raise InputError("precision: chooses the threshold; give one of both", field="precision")
+
+
+def own_threshold(
+    scores: Floats, precision: float | None, numbers: Int64s | None = None, *, same: bool = False
+) -> float:
+    """Return the threshold of a precision, above all scores where none reaches it, or without one `threshold_of`."""
+    if precision is None:
+        return threshold_of(scores, numbers, same=same)
+    model = one_table_model() if same else two_table_model()
+    lowest = model.promise.precise_from(scores, precision, numbers)
+    return 1.0 if lowest is None else lowest
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None, *, same: bool = False) -> float:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 
 import numpy as np
 
 from gramvec.jobs.matching.fields import ChosenMatches, Field
+from gramvec.jobs.matching.match_rows import words_of_one
 from gramvec.jobs.matching.nearest import Matches, select_pairs
+from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import FOLDER
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.jobs.report import JobReport, Pair, PairList, ScoreHistogram, ValuePair
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
@@ -59,7 +63,7 @@ def match_report(
         title, summary, [*facts],
         scores=ScoreHistogram.from_scores(candidates.scores, matched.threshold, unit="candidate pairs",
                                           note=EQUAL_ROWS),
-        pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names),
+        pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names, matched.reasons),
     )  # fmt: skip
 
 
@@ -115,6 +119,7 @@ def list_pairs(
     fields: Sequence[Field],
     columns: Sequence[tuple[str, str]],
     names: tuple[RowName, RowName],
+    reasons: MatchReasons | None = None,
 ) -> list[PairList]:
     """Return the pairs nearest the threshold, the surest, and the written ones that are likeliest wrong.
 
@@ -125,10 +130,14 @@ def list_pairs(
         fields: the compared columns.
         columns: their names in both tables.
         names: functions that name a left and a right row.
+        reasons: what tells why pairs have their scores.
     """
     titles = name_columns(columns)
 
     def show(found: Matches, notes: Sequence[str]) -> list[Pair]:
+        if reasons is not None:
+            told = reasons.of(found.left, found.right, titles, partial(words_of_one, fields))
+            notes = [" ".join(filter(None, (note, *_sentences(why)))) for note, why in zip(notes, told, strict=True)]
         rows = zip(found.left.tolist(), found.right.tolist(), found.scores.tolist(), notes, strict=True)
         return [
             Pair(score, names[0](a), names[1](b),
@@ -148,6 +157,12 @@ def list_pairs(
                  "nearly as probable, or rare words that a row lacks.", show(wrong, notes)),
         PairList("Surest", "The written pairs of the highest scores.", show(surest, [""] * len(surest.left))),
     ]  # fmt: skip
+
+
+def _sentences(why: PairReasons) -> list[str]:
+    """Return what counted for and against a pair as sentences."""
+    sides = ("For", why.tell(against=False)), ("Against", why.tell(against=True))
+    return [f"{side}: {told}." for side, told in sides if told]
 
 
 def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Field]) -> tuple[Matches, list[str]]:
@@ -176,7 +191,7 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         reasons = ["the numbers differ"] if numbers[at] else []
         reasons += [f"another row has {rivals[at]:.3f}"] if close[at] else []
         reasons += ["a row has words that the other lacks"] if left_over[at] > 0 else []
-        notes.append("; ".join(reasons))
+        notes.append("; ".join(reasons) + "." if reasons else "")
     return select_pairs(doubted, worst), notes
 
 

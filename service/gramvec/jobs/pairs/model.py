@@ -17,6 +17,8 @@ from gramvec.text.arrays import Floats, Int64s
 FOLDER = Path(__file__).parent
 # The least probability of texts that are equal: however many there are, they are sure.
 SURE = 0.99
+# Probabilities and shares count as no nearer to 1, or 0.
+MOST_LIKELY = 1 - 1e-4
 # Of the pairs that `unique` goes by, so many are right in nine of ten tables; where not all pairs are, and not only a
 # few of them, the least probability of one.
 SURE_SHARE, SURE_PAIR, FEW_PAIRS = 0.9, 0.8, 5
@@ -66,7 +68,7 @@ class Promise(NamedTuple):
             threshold: returned where all of them are sure.
         """
         ranked = np.sort(scores.astype(np.float64))[::-1]
-        least = next((share for share in np.arange(0.5, 1, 0.001).tolist() if self._is_sure_from(share)), 1.0)
+        least = self._least_mean(SURE_SHARE)
         means = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
         if not len(ranked) or means[-1] >= least:
             return threshold
@@ -74,10 +76,37 @@ class Promise(NamedTuple):
         lowest = max(SURE_PAIR, float(sure[-1]) if len(sure) else 1.0)
         return lowest if int((ranked < lowest).sum()) > FEW_PAIRS else threshold
 
-    def _is_sure_from(self, promised: float) -> bool:
-        """Return whether so high a mean probability, and any higher start, promises SURE_SHARE at least."""
-        starts = [start for start in self.starts if start > promised]
-        return all(self.range(share)[0] >= SURE_SHARE for share in (promised, *starts))
+    def precise_from(self, scores: Floats, precision: float, numbers: Int64s | None = None) -> float | None:
+        """Return the lowest score of pairs of which, in nine of ten tables, at least a share is right; None for none.
+
+        Args:
+            scores: float32[p], probabilities.
+            precision: the share, 0 to 1.
+            numbers: int64[p], how many pairs each stands for; None for one.
+        """
+        order = np.argsort(-scores, kind="stable")
+        ranked = scores[order].astype(np.float64)
+        number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
+        means = np.cumsum(ranked * number) / np.maximum(np.cumsum(number), 1)
+        # Pairs of one score are taken together.
+        last = np.append(np.diff(ranked) != 0, True)[: len(ranked)]
+        enough = np.flatnonzero(last & (means >= self._least_mean(precision)))
+        return float(ranked[enough[-1]]) if len(enough) else None
+
+    def _least_mean(self, precision: float) -> float:
+        """Return the least mean probability that, as any higher one, promises a share in nine of ten tables.
+
+        It is inf where none does.
+        """
+        least = ends = math.inf
+        for start, low in zip(reversed(self.starts), reversed(self.low), strict=True):
+            needed = 1 / (1 + math.exp(low) * (1 - precision) / precision)
+            if max(start, needed) >= ends or needed > MOST_LIKELY:
+                break
+            least, ends = max(start, needed), start
+            if needed > start:
+                break
+        return least
 
     def range(self, promised: float) -> tuple[float, float]:
         """Return the shares of right pairs that are to be expected where the mean probability is `promised`."""
@@ -90,7 +119,7 @@ class Promise(NamedTuple):
 
 def log_odds(share: float) -> float:
     """Return the logarithm of share / (1 - share), of shares that are not too near to 0 and 1."""
-    share = min(max(share, 1e-4), 1 - 1e-4)
+    share = min(max(share, 1 - MOST_LIKELY), MOST_LIKELY)
     return math.log(share / (1 - share))
 
 

@@ -1,0 +1,100 @@
+"""What holds of matches and duplicates of any tables: their rows in another order, more rows, more columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gramvec
+from gramvec.jobs.pairs.figures import OF_COLUMNS, OF_EVIDENCE, OF_PAIR, pair_figures, read_rows
+from rows_support import COLUMNS, Rows, scores_of, tables
+
+pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
+
+few = settings(max_examples=8, deadline=None)
+thresholds = st.sampled_from([0.0, 0.05, 0.2, 0.4, 0.7, 0.95])
+
+
+def scores(left: Rows, right: Rows, **options: Any) -> dict[tuple[int, int], float]:
+    return scores_of(gramvec.match(left, right, on=COLUMNS, **{"threshold": 0.0} | options))
+
+
+def duplicates(rows: Rows, **options: Any) -> dict[tuple[int, int], float]:
+    return scores_of(gramvec.dedupe(rows, on=COLUMNS, **{"threshold": 0.0} | options).pairs)
+
+
+def with_column(rows: Rows, **values: str) -> Rows:
+    return [row | {name: row.get(value, "") for name, value in values.items()} for row in rows]
+
+
+@few
+@given(tables, tables, st.randoms(use_true_random=False))
+def test_rows_in_another_order_have_the_same_scores(left: Rows, right: Rows, drawn: Any) -> None:
+    there, back = (drawn.sample(range(len(rows)), len(rows)) for rows in (left, right))
+    other = scores([left[row] for row in there], [right[row] for row in back])
+    assert {(there[a], back[b]): score for (a, b), score in other.items()} == scores(left, right)
+    found = duplicates([left[row] for row in there])
+    assert {tuple(sorted((there[a], there[b]))): score for (a, b), score in found.items()} == duplicates(left)
+
+
+@few
+@given(tables, tables)
+def test_a_table_that_stands_twice_has_each_score_twice(left: Rows, right: Rows) -> None:
+    once, n, m = scores(left, right), len(left), len(right)
+    twice = scores(left + left, right + right)
+    assert twice == {(a + n * x, b + m * y): score for (a, b), score in once.items() for x in (0, 1) for y in (0, 1)}
+    assert len(gramvec.dedupe(left + left, on=COLUMNS).kept) == len(gramvec.dedupe(left, on=COLUMNS).kept) + sum(
+        not any(row.values()) for row in left
+    )
+
+
+@few
+@given(tables, tables, thresholds, thresholds, st.sampled_from([{}, {"one_to_one": True}, {"top": 1}]))
+def test_a_higher_threshold_takes_a_part_of_the_pairs(
+    left: Rows, right: Rows, one: float, other: float, options: dict[str, Any]
+) -> None:
+    low, high = sorted((one, other))
+    more, less = (scores(left, right, threshold=threshold, **options) for threshold in (low, high))
+    assert less == {pair: score for pair, score in more.items() if score >= np.float32(high)}
+    more, less = (duplicates(left, threshold=threshold) for threshold in (low, high))
+    assert less == {pair: score for pair, score in more.items() if score >= np.float32(high)}
+
+
+@few
+@given(tables, tables, thresholds)
+def test_one_to_one_and_the_best_are_a_part_of_all(left: Rows, right: Rows, threshold: float) -> None:
+    every = scores(left, right, threshold=threshold)
+    for options in ({"one_to_one": True}, {"top": 1}, {"top": 3}):
+        assert scores(left, right, threshold=threshold, **options).items() <= every.items()
+
+
+@few
+@given(tables, tables, st.sampled_from(COLUMNS))
+def test_copies_of_columns_and_empty_ones_change_nothing(left: Rows, right: Rows, name: str) -> None:
+    more = [*COLUMNS[:2], "empty", *COLUMNS[2:], "copy"]
+    other = scores_of(
+        gramvec.match(
+            with_column(left, copy=name, empty="none"), with_column(right, copy=name, empty="none"),
+            on=more, threshold=0.0,
+        )
+    )  # fmt: skip
+    assert other == scores(left, right)
+    found = gramvec.dedupe(with_column(left, copy=name, empty="none"), on=more, threshold=0.0)
+    assert scores_of(found.pairs) == duplicates(left)
+
+
+@few
+@given(tables, tables, st.permutations(range(len(COLUMNS))))
+def test_what_columns_tell_does_not_depend_on_their_order(left: Rows, right: Rows, order: list[int]) -> None:
+    # N-grams over two columns, and the letters of a whole row, do: scores differ a little.
+    every = np.arange(len(left) * len(right))
+    made = []
+    for names in (COLUMNS, [COLUMNS[place] for place in order]):
+        sides = [[[row[name].lower() for row in rows] for name in names] for rows in (left, right)]
+        made.append(pair_figures(read_rows(sides), *np.divmod(every, len(right))))
+    told = slice(len(OF_PAIR) - len(OF_EVIDENCE) - len(OF_COLUMNS), None)
+    np.testing.assert_allclose(made[0][:, told], made[1][:, told], rtol=1e-5, atol=1e-5)
