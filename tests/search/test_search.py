@@ -280,7 +280,7 @@ def test_a_value_of_another_kind_is_named(tmp_path: Path, small: gramvec.Embedde
 
 @pytest.mark.parametrize("name", ["", "\udcff", "x" * 201])
 def test_a_name_that_a_manifest_cannot_hold_is_refused(tmp_path: Path, small: gramvec.Embedder, name: str) -> None:
-    for where in ({"column": name}, {"id_column": name}, {"filters": [f"{name}:number"]}):
+    for where in ({"column": name}, {"id": name}, {"filter": [f"{name}:number"]}):
         with pytest.raises(InputError, match="a column's name"):
             gramvec.Index.build(tmp_path / "x", [], model=small, **where)  # type: ignore[arg-type]
         assert not (tmp_path / "x").exists()
@@ -629,7 +629,7 @@ def test_the_options_of_the_commands(tmp_path: Path) -> None:
     lines = (tmp_path / "h.csv").read_text().splitlines()
     assert lines[0] == "query,rank,score,id,subject,number,team"
     assert [line.split(",")[-3:] for line in lines[1:]] == [["found parcel", "7", "post"], ["app closes", "9", "web"]]
-    assert_names(failure("search", path, "app", "-o", tmp_path / "h.xlsx"), "written", ".xlsx")
+    assert_names(failure("search", path, "app", "-o", tmp_path / "h.html"), ".html")
     done = gramvec_command("search", path, "app", "-o", tmp_path / "h.csv", "--format", "csv")
     assert done.returncode == 2 and b"--output" in done.stderr
     assert_names(failure("search", path, "--file", source), "table", "--file")

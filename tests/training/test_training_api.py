@@ -10,7 +10,7 @@ import gramvec
 import gramvec_training
 from errors_support import refused
 from gramvec.errors import InputError
-from gramvec_training import PairLabelOptions, PairOptions, RunOptions, TextOptions, WeightOptions
+from gramvec_training import LabelOptions, PairOptions, RunOptions, TextOptions, WeightOptions
 from training_support import call
 
 PAIRS = "".join(f"the {n} red car\tthat car, {n} and red\n" for n in range(40))
@@ -49,7 +49,7 @@ def test_the_options_say_what_is_learned_from_a_file(here: Path) -> None:
     start = str(gramvec_training.fit("tiny.toml", "small", out="first"))
     pairs = gramvec_training.fit("my.tsv", "pairs", options=PairOptions(start=start, epochs=1), anyway=True)
     (here / "labels.tsv").write_text("".join(f"{'red' if n % 2 else 'blue'}\ttext {n} of it\n" for n in range(40)))
-    labels = gramvec_training.fit("labels.tsv", "labels", options=PairLabelOptions(epochs=1))
+    labels = gramvec_training.fit("labels.tsv", "labels", options=LabelOptions(epochs=1))
     (here / "both.tsv").write_text("".join(f"car {n}\tthe car {n % 7}\t{n % 2}\n" for n in range(40)))
     weights = gramvec_training.fit("both.tsv", "weights", options=WeightOptions(start=start), anyway=True)
     for made, name in ((pairs, "pairs"), (labels, "labels"), (weights, "weights")):

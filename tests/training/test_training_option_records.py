@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from gramvec_training.cli.main import main
 from gramvec_training.cli.records import record_options
-from gramvec_training.options import PairLabelOptions, PairOptions, RunOptions, SifOptions, TextOptions, WeightOptions
+from gramvec_training.options import LabelOptions, PairOptions, RunOptions, SifOptions, TextOptions, WeightOptions
 from gramvec_training.sections import Strict
 
 
@@ -26,14 +26,14 @@ def read(record: type[Strict], *arguments: str) -> Any:
     return given[0] if given else result.output
 
 
-@pytest.mark.parametrize("record", [PairOptions, PairLabelOptions, RunOptions, TextOptions])
+@pytest.mark.parametrize("record", [PairOptions, LabelOptions, RunOptions, TextOptions])
 def test_without_arguments_a_command_has_the_record_of_its_defaults(record: type[Strict]) -> None:
     assert read(record) == record()
 
 
 def test_each_argument_is_a_field() -> None:
-    found = read(PairLabelOptions, "--from", "sif", "--held-out", "0.3", "--bad-rows", "refuse")
-    assert found == PairLabelOptions(start="sif", held_out=0.3, bad_rows="refuse")
+    found = read(LabelOptions, "--from", "sif", "--held-out", "0.3", "--bad-rows", "refuse")
+    assert found == LabelOptions(start="sif", held_out=0.3, bad_rows="refuse")
     assert read(RunOptions, "--resume", "--threads", "2").model_dump() == {
         "resume": True, "overwrite": False, "save_every": 60, "device": "auto", "threads": 2,
         "cache": Path("runs/teachers"),
@@ -62,7 +62,7 @@ def test_a_limit_of_a_field_is_one_of_its_option(record: type[Strict], arguments
     [
         ("fit", RunOptions),
         ("fit-pairs", PairOptions),
-        ("fit-labels", PairLabelOptions),
+        ("fit-labels", LabelOptions),
         ("fit-weights", WeightOptions),
         ("distill", TextOptions),
         ("sif", SifOptions),
