@@ -101,7 +101,7 @@ def draw_pairs(browser: Chrome, folder: Path, images: Path) -> None:
     def answer(question: dict[str, Any]) -> str:
         return "yes" if cluster[question["pair"]["left"]] == cluster[question["pair"]["right"]] else "no"
 
-    with open_review(folder, TABLE, *SITE_COLUMNS) as address:
+    with open_review(folder, "pairs", TABLE, *SITE_COLUMNS) as address:
         answer_questions(address, ANSWERS, answer)
         draw(browser, address, REVIEW_HEIGHT, images / "review")
 
@@ -122,7 +122,7 @@ def draw_labels(browser: Chrome, folder: Path, source: Path, images: Path) -> No
     others = [text for text in truth if (text, truth[text]) not in first]
     (folder / "messages.txt").write_text("\n".join(others) + "\n", encoding="utf-8")
     run(folder, "classify", "fit", "intents.csv", "--one-label", "-o", "intents.head")
-    with open_review(folder, "messages.txt", "--head", "intents.head", "--labels", "intents.csv") as address:
+    with open_review(folder, "labels", "messages.txt", "--head", "intents.head", "--labels", "intents.csv") as address:
         answer_questions(address, LABELS, lambda question: truth[question["text"]])
         draw(browser, address, LABELS_HEIGHT, images / "labels")
 

@@ -1,4 +1,4 @@
-"""F1 after some answers of `gramvec review`, beside as many random labels: python -m benchmarks.review FOLDER.
+"""F1 after some answers of `gramvec review pairs`, beside as many random labels: python -m benchmarks.review FOLDER.
 
 On the pairs of tables in the folder `matching` of development data. The truth answers what the review asks among the
 labeled pairs of train and valid; test pairs are left out, and F1 is on them, at the threshold that is learned. Where

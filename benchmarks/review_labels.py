@@ -1,4 +1,4 @@
-"""Accuracy after some answers of `gramvec review TEXTS --head HEAD`, beside as many random labels.
+"""Accuracy after some answers of `gramvec review labels TEXTS --head HEAD`, beside as many random labels.
 
 On intents of the folder `classification` of development data. The review begins with a head of PER_LABEL texts of each
 label, and asks among POOL others; the truth answers. Accuracy is of the head that `classify fit` learns from the first

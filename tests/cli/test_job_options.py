@@ -20,6 +20,7 @@ from gramvec.cli.jobs.dedupe import dedupe
 from gramvec.cli.jobs.embed import embed
 from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.pairs import pairs_command
+from gramvec.cli.jobs.review import review, review_labels, review_pairs
 from gramvec.cli.jobs.run import write_command
 from gramvec.cli.jobs.search import add, build, rebuild, remove, search
 from gramvec.errors import InputError
@@ -44,6 +45,8 @@ COMMANDS: list[tuple[click.Command, type[FileJob]]] = [
     (embed, EmbedJob),
     (fit, FitJob),
     (predict, PredictJob),
+    (review_pairs, PairReviewJob),
+    (review_labels, LabelReviewJob),
 ]
 
 
@@ -74,7 +77,7 @@ PANDAS = {"left_on", "right_on"}
 def test_every_record_has_a_command() -> None:
     records = {getattr(gramvec.jobs, name) for name in gramvec.jobs.__all__}
     jobs = {record for record in records if issubclass(record, FileJob)}
-    assert jobs == {job for _, job in COMMANDS} | {PairReviewJob, LabelReviewJob}
+    assert jobs == {job for _, job in COMMANDS}
 
 
 @pytest.mark.parametrize(("command", "job"), COMMANDS, ids=[job.__name__ for _, job in COMMANDS])
@@ -103,6 +106,18 @@ def test_a_parameter_has_the_name_of_its_field(function: Callable[..., Any], job
 def test_a_name_that_is_gone_is_answered_with_the_new_one(command: click.Command, words: list[str], now: str) -> None:
     with pytest.raises(click.UsageError, match=now):
         command.make_context("a", words)
+
+
+@pytest.mark.parametrize(
+    ("words", "now"),
+    [
+        (["ours.csv", "theirs.csv"], "gramvec review pairs ours.csv"),
+        (["tickets.csv", "--head", "topics.head"], "gramvec review labels tickets.csv"),
+    ],
+)
+def test_a_review_says_of_what_it_is(words: list[str], now: str) -> None:
+    with pytest.raises(click.UsageError, match=now):
+        review.resolve_command(review.make_context("review", words), words)
 
 
 class CountJob(FileJob):

@@ -163,7 +163,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_person_labels_by_keyboard(folder: Path, tmp_path: Path) -> None:
-    with review(folder, "texts.txt", "--head", "first.head") as running, chromium(tmp_path / "profile") as browser:
+    with (
+        review(folder, "labels", "texts.txt", "--head", "first.head") as running,
+        chromium(tmp_path / "profile") as browser,
+    ):
         browser.get(running.address)
         body = browser.find_element(By.TAG_NAME, "body")
         until(lambda: body.get_attribute("data-ready") == "true")
@@ -210,7 +213,7 @@ def test_a_person_labels_by_keyboard(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_review_with_one_label_writes_no_head(folder: Path) -> None:
-    with review(folder, "texts.txt", "--head", "first.head", "--labels", "new.csv") as running:
+    with review(folder, "labels", "texts.txt", "--head", "first.head", "--labels", "new.csv") as running:
         running.post("answers", {"id": running.state()["question"]["id"], "answer": "music"})
         finished = running.post("finish", {})["finished"]
         assert finished[0] == "1 label is in new.csv."
@@ -222,16 +225,16 @@ def test_a_review_with_one_label_writes_no_head(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["labels.csv"], "RIGHT"),
+        (["labels.csv"], "extra argument"),
         (["--on", "text"], "--on"),
         (["--labels", "texts.txt"], "texts.txt"),
         (["-o", "labels.csv"], "labels.csv: "),
-        (["--column", "subject", "--left-format", "csv"], "'subject'"),
+        (["--column", "subject", "--input-format", "csv"], "'subject'"),
     ],
 )
 def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gramvec", "review", "texts.txt", *arguments, "--head", "first.head"],
+        [sys.executable, "-m", "gramvec", "review", "labels", "texts.txt", *arguments, "--head", "first.head"],
         cwd=folder, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode in (1, 2)

@@ -1,4 +1,4 @@
-"""`gramvec review`: questions over HTTP and in a browser, no answer lost by a kill, and what finish writes."""
+"""`gramvec review pairs`: questions over HTTP and in a browser, no answer lost by a kill, and what finish writes."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def rows_of(path: Path) -> list[list[str]]:
 
 @pytest.mark.slow
 def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> None:
-    with review(folder, "left.csv", "right.csv", "--on", "name", "-o", "found.csv") as running:
+    with review(folder, "pairs", "left.csv", "right.csv", "--on", "name", "-o", "found.csv") as running:
         state = running.state()
         for number in range(60):
             question = state["question"]
@@ -149,18 +149,18 @@ def test_what_finish_writes_is_what_the_printed_command_writes(folder: Path) -> 
 
 @pytest.mark.slow
 def test_a_kill_loses_no_answer_and_a_second_person_is_told(folder: Path) -> None:
-    with review(folder, "left.csv", "right.csv", "--on", "name") as running:
+    with review(folder, "pairs", "left.csv", "right.csv", "--on", "name") as running:
         asked = running.state()["question"]["id"]
         running.post("answers", {"id": asked, "answer": "unsure"})
         second = subprocess.run(
-            [sys.executable, "-m", "gramvec", "review", "left.csv", "right.csv", "--on", "name"],
+            [sys.executable, "-m", "gramvec", "review", "pairs", "left.csv", "right.csv", "--on", "name"],
             cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert second.stderr == (
             "Error: labels.csv: another review has it open; close that one, or give --labels another file\n"
         )
         os.kill(running.pid, signal.SIGKILL)
-    with review(folder, "left.csv", "right.csv", "--on", "name") as running:
+    with review(folder, "pairs", "left.csv", "right.csv", "--on", "name") as running:
         state = running.state()
         assert (state["unsure"], state["question"]["id"] == asked) == (1, False)
         finished = running.post("finish", {})["finished"]
@@ -171,7 +171,7 @@ def test_a_kill_loses_no_answer_and_a_second_person_is_told(folder: Path) -> Non
 
 @pytest.mark.slow
 def test_control_c_says_how_to_go_on(folder: Path) -> None:
-    with review(folder, "left.csv", "--on", "name") as running:
+    with review(folder, "pairs", "left.csv", "--on", "name") as running:
         running.state()  # the server is there, with its handlers of signals
         running.send_signal(signal.SIGINT)
         running.end()
@@ -184,7 +184,7 @@ def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) ->
     rows = rows_of(folder / "left.csv") + rows_of(folder / "right.csv")[1:]
     with (folder / "all.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
-    with review(folder, "all.csv", "--on", "name") as running, chromium(tmp_path / "profile") as browser:
+    with review(folder, "pairs", "all.csv", "--on", "name") as running, chromium(tmp_path / "profile") as browser:
         browser.get(running.address)
         body = browser.find_element(By.TAG_NAME, "body")
         yes = browser.find_element(By.CSS_SELECTOR, "button.yes")
@@ -217,7 +217,7 @@ def test_a_person_reviews_one_table_by_keyboard(folder: Path, tmp_path: Path) ->
 )
 def test_bad_calls_are_one_sentence(arguments: list[str], sentence: str, folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "gramvec", "review", "left.csv", "right.csv", "--on", "name", *arguments],
+        [sys.executable, "-m", "gramvec", "review", "pairs", "left.csv", "right.csv", "--on", "name", *arguments],
         cwd=folder, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode in (1, 2)

@@ -181,7 +181,7 @@ def test_a_list_of_duplicates_has_the_form_of_its_ending(tmp_path: Path) -> None
 
 
 # What else has --output: a file of another kind, a folder, and what the page writes at its end.
-NO_TABLE = {"classify fit", "index build", "review"}
+NO_TABLE = {"classify fit", "index build", "review pairs", "review labels"}
 MAKES_TABLES: dict[str, tuple[str, ...]] = {
     "classify predict": ("intents.head", "t.csv"),
     "dedupe": ("t.csv",),

@@ -36,7 +36,7 @@ COMMANDS = {
     "pairs": ("gramvec.cli.jobs.pairs", "pairs_command"),
     "pull": ("gramvec.cli.models", "pull"),
     "push": ("gramvec.cli.models", "push"),
-    "review": ("gramvec.cli.jobs.review", "review_command"),
+    "review": ("gramvec.cli.jobs.review", "review"),
     "save": ("gramvec.cli.models", "save"),
     "search": ("gramvec.cli.jobs.search", "search"),
     "serve": ("gramvec.cli.serve", "serve"),

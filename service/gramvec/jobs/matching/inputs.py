@@ -328,7 +328,7 @@ def why_changed(digest: str, now: str, *, numbered: bool) -> str | None:
         )
     return (
         f"names rows by number, and has no {DIGEST}, so they may be other rows; name rows by a column of ids (`id`), or"
-        " label what gramvec review or `review` writes"
+        " label what gramvec review pairs or `review` writes"
     )
 
 

@@ -44,7 +44,7 @@ WriteCommand = Callable[[FileJob], str]
 
 
 class PairReviewJob(TableFiles):
-    """Job of `gramvec review LEFT RIGHT`: ask whether pairs of rows are the same thing, and match by the answers.
+    """Job of `gramvec review pairs LEFT RIGHT`: ask whether pairs of rows are the same thing, and match by the answers.
 
     Attributes:
         labels: CSV of the answers, as `MatchJob` reads it; earlier answers count.
@@ -137,7 +137,7 @@ class PairReviewJob(TableFiles):
 
 
 class LabelReviewJob(InputFile):
-    """Job of `gramvec review TEXTS --head HEAD`: ask which label texts have, and learn a head from the answers.
+    """Job of `gramvec review labels TEXTS --head HEAD`: ask which label texts have, and learn a head from the answers.
 
     Attributes:
         head: the head that the review begins with.
