@@ -177,7 +177,7 @@ def answers(data: bytes) -> list[Wire]:
         assert first.startswith("HTTP/1."), first
         status = int(first.split(" ")[1])
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        length = 0 if status < 200 else int(headers["content-length"])
+        length = 0 if status < 200 or status == 204 else int(headers["content-length"])
         if len(rest) < length:
             break
         if status >= 200:
