@@ -86,7 +86,8 @@ def heaviest(bundle: Bundle) -> tuple[int, int]:
     """The row with the largest number, in steps, and the number's column."""
     stored = bundle.manifest.graph.stored
     assert stored is not None
-    assert stored.scales is not None
+    if stored.scales is None:
+        pytest.skip("rows of four bits have no scales; tests of four bits have their longest texts")
     shape = (stored.rows, bundle.manifest.dimension)
     table = np.memmap(bundle.path / stored.file, np.int8, "r", stored.table, shape)
     scales = np.fromfile(bundle.path / stored.file, np.float32, stored.rows, offset=stored.scales)
@@ -215,7 +216,7 @@ def test_only_shapes_are_computed_on_the_cpu(
     assert {node for node, provider in ran.items() if provider != CUDA} <= {"text_count", "sums_shape"}
     assert {node for node, provider in ran.items() if provider == CUDA} >= {"rows_stored", "sums", "vectors"} - (
         {"vectors"} if bundle.manifest.graph.activation == "linear" else set()  # an Identity is left out
-    )
+    ) - ({"rows_stored"} if bundle.manifest.graph.precision == "int4" else set())
     assert "weights" not in ran  # computed once, when the graph was opened
     assert not [node for node in ran if "Memcpy" in node]
 
@@ -235,8 +236,10 @@ def test_each_array_is_copied_once_from_and_to_memory_that_the_device_reads(
     found = sorted((copy[1], int(copy[4])) for copy in copies)
     assert found == sorted(
         [("pinned->device", 4 * rows), ("pinned->device", 8 * rows), ("pinned->device", 8 * texts),
-         ("device->pinned", 4 * texts * 300)]
+         ("device->pinned", 4 * texts * bundle.manifest.dimension)]
     )  # fmt: skip
+    if bundle.manifest.graph.precision == "int4":
+        return  # levels are taken apart by other kernels
     scattered = next(index for index, line in enumerate(lines) if line.startswith("SCATTER"))
     for kernel in ("FillIi", "GatherKernelIi", "GatherKernelIa", "OP_CastIaf", "RhsPerChannelBatch1Ifff"):
         # With a star, or the stand-in has not computed it.
