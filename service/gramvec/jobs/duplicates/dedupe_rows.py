@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
-from gramvec.jobs.duplicates.distinct import DuplicateRows, StayingMap
+from gramvec.jobs.duplicates.distinct import SOURCE, DuplicateRows, StayingMap
 from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
-from gramvec.jobs.duplicates.sources import SOURCE
 from gramvec.jobs.matching.match_rows import COUNTED, tell_reasons
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none

@@ -24,6 +24,8 @@ from gramvec.text.arrays import Floats, Int64s
 from gramvec.text.frames import column_of, names_of, rows_of, table_of
 
 MAX_PAIRS = 10_000_000
+# The column that has the table of each row, where there are several.
+SOURCE = "source"
 
 
 class DistinctRows(NamedTuple):
@@ -110,7 +112,7 @@ class RowNames(NamedTuple):
     def of(self, rows: Int64s, prefix: str = "") -> dict[str, FrameColumn]:
         """Return the columns that name rows, `prefix` before their names."""
         found: dict[str, FrameColumn] = {f"{prefix}row": rows}
-        for name, values in (("source", self.sources), ("id", self.ids), ("line", self.lines)):
+        for name, values in ((SOURCE, self.sources), ("id", self.ids), ("line", self.lines)):
             if values is not None:
                 found[prefix + name] = [values[row] for row in rows.tolist()]
         return found
@@ -246,7 +248,7 @@ class DuplicateRows(ResultTable):
         }
         changed = merge_records(parse_merge(rules), groups, records, [*columns], self.names.id_column)
         kept = self.kept.tolist()
-        merged: dict[str, list[Any]] = {} if sources is None else {"source": [sources[row] for row in kept]}
+        merged: dict[str, list[Any]] = {} if sources is None else {SOURCE: [sources[row] for row in kept]}
         for name, free in free_names([*columns], "row_", merged).items():
             merged[free] = [changed.get(row, {}).get(name, columns[name][row]) for row in kept]
         return merged

@@ -27,6 +27,7 @@ from gramvec.jobs.duplicates.api import By
 from gramvec.jobs.duplicates.dedupe_rows import RowList
 from gramvec.jobs.duplicates.distinct import (
     MAX_PAIRS,
+    SOURCE,
     DistinctRows,
     DuplicateRows,
     RowNames,
@@ -48,7 +49,7 @@ from gramvec.jobs.duplicates.rows import (
     read_rows,
     write_kept,
 )
-from gramvec.jobs.duplicates.sources import SOURCE, JoinedTables, join_tables, name_sources
+from gramvec.jobs.duplicates.sources import JoinedTables, join_tables, name_sources
 from gramvec.jobs.matching.inputs import check_ids, digest_texts
 from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
 from gramvec.jobs.matching.matcher import LearnedMatcher

@@ -9,6 +9,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import MAX_ROWS
+from gramvec.jobs.duplicates.distinct import MAX_PAIRS
 from gramvec.jobs.duplicates.likely import LikelyPairs, likely_pairs
 from gramvec.jobs.duplicates.pairs import NearPairs, groups
 from gramvec.jobs.matching.features import TablePair
@@ -18,8 +19,6 @@ from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_label
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Int64s
-
-MAX_PAIRS = 10_000_000
 
 
 class TextLabels(NamedTuple):

@@ -19,7 +19,7 @@ from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.common.bad_rows import OnError
 from gramvec.jobs.common.columns import Columns, read_columns
 from gramvec.jobs.duplicates.api import why_not_compared
-from gramvec.jobs.duplicates.distinct import DistinctRows
+from gramvec.jobs.duplicates.distinct import SOURCE, DistinctRows
 from gramvec.jobs.duplicates.likely import likely_known
 from gramvec.jobs.matching.inputs import MAX_NAMED, NO_ID
 from gramvec.jobs.matching.on import split_names
@@ -87,7 +87,7 @@ class DedupeTable(NamedTuple):
     @property
     def named_by(self) -> list[str]:
         """The columns of a list that name a row."""
-        return [*([] if self.sources is None else ["source"]), *(["id"] if self.has_ids else []), "line"]
+        return [*([] if self.sources is None else [SOURCE]), *(["id"] if self.has_ids else []), "line"]
 
     def name_cells(self, row: int) -> list[Any]:
         """Return the cells of these columns."""

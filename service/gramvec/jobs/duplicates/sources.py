@@ -11,12 +11,10 @@ from gramvec.errors import InputError, quote
 from gramvec.jobs.common.bad_rows import BadRows, OnError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.duplicates.api import why_not_compared
+from gramvec.jobs.duplicates.distinct import SOURCE
 from gramvec.jobs.tables.columns import TableRows, text_of, value_or_none
 from gramvec.jobs.tables.inputs import STDIN, FileFormat, spool
 from gramvec.jobs.tables.writers import json_line
-
-# The column that has the sources.
-SOURCE = "source"
 
 
 class JoinedTables(NamedTuple):

@@ -22,7 +22,7 @@ from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
 from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
-from gramvec.jobs.pairs.model import SURE, one_table_model, two_table_model
+from gramvec.jobs.pairs.model import SURE, pair_model
 from gramvec.jobs.pairs.reasons import ScoredPairs
 from gramvec.jobs.pairs.tokens import fold_text
 from gramvec.progress import NO_PROGRESS, Progress
@@ -93,7 +93,7 @@ def score_fields(
     with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
         of_groups = None if blocks is None else [side.keys or [] for side in ordered]
         found = candidates.of([side.texts for side in ordered], of_groups, threads=threads, progress=progress)
-    rows, model = read_rows([side.columns for side in ordered]), one_table_model() if same else two_table_model()
+    rows, model = read_rows([side.columns for side in ordered]), pair_model(same=same)
     figures = figures_of(rows, found, progress=progress)
     scores = model.of_candidates(figures, found.left, found.right, same=same)
     reasons = None
@@ -113,7 +113,7 @@ def score_fields(
 
 def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool) -> Floats:
     """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
-    model = one_table_model() if same else two_table_model()
+    model = pair_model(same=same)
     return model.of_candidates(figures_of(rows, found), found.left, found.right, same=same)
 
 
@@ -183,7 +183,7 @@ def choose_pairs(
     with_candidate = np.zeros(len(found.left.counts), np.bool_)
     with_candidate[found.pairs.left[found.numbers() > 0]] = True
     rows = int(found.left.counts[with_candidate].sum())
-    expected = (one_table_model() if found.same else two_table_model()).promise.of(matches.scores)
+    expected = pair_model(same=found.same).promise.of(matches.scores)
     below = rows - len(np.unique(matches.left))
     return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows(), found.reasons)
 
@@ -204,7 +204,7 @@ def own_threshold(
     """Return the threshold of a precision, above all scores where none reaches it, or without one `threshold_of`."""
     if precision is None:
         return threshold_of(scores, numbers, same=same)
-    model = one_table_model() if same else two_table_model()
+    model = pair_model(same=same)
     lowest = model.promise.precise_from(scores, precision, numbers)
     return 1.0 if lowest is None else lowest
 

@@ -182,3 +182,8 @@ def two_table_model() -> PairModel:
 def one_table_model() -> PairModel:
     """Return the model of rows of one table."""
     return read_model(FOLDER / "one_table.json")
+
+
+def pair_model(*, same: bool) -> PairModel:
+    """Return the model of rows of one table where both are the same, else that of two."""
+    return one_table_model() if same else two_table_model()
