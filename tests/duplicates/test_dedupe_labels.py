@@ -78,6 +78,8 @@ def test_a_matcher_scores() -> None:
     for options, field in (
         ({"labels": [], "matcher": matcher}, "matcher"),
         ({"labels": [], "by": "meaning"}, "labels"),
+        ({"labels": [], "precision": 0.9}, "precision"),
+        ({"matcher": matcher, "precision": 0.9}, "precision"),
     ):
         with refused(InputError, field, field=field):
             gramvec.dedupe(NAMES, **options)
@@ -144,6 +146,8 @@ def test_labels_of_a_changed_table_and_of_ids_that_repeat_are_refused(tmp_path: 
         ({"labels": [labels], "matcher": labels}, "matcher"),
         ({"labels": [labels], "by": "meaning", "threshold": 0.5}, "labels"),
         ({"matcher": labels, "against": tmp_path}, "matcher"),
+        ({"labels": [labels], "precision": 0.9}, "precision"),
+        ({"matcher": labels, "explain": True, "output": tmp_path / "pairs.csv"}, "explain"),
     ):
         with refused(OptionError, field, field=field):
             DedupeJob(source=path, **options)

@@ -26,6 +26,7 @@ import gramvec
 from conftest import ROOT, SHIPPED
 from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
+from gramvec.bundle.four_bits import unpack_levels
 from gramvec.errors import BackendError, DeviceError
 from gramvec.runtime.cuda import MAX_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.native import NativeRuntime
@@ -86,11 +87,20 @@ def heaviest(bundle: Bundle) -> tuple[int, int]:
     """The row with the largest number, in steps, and the number's column."""
     stored = bundle.manifest.graph.stored
     assert stored is not None
-    if stored.scales is None:
-        pytest.skip("rows of four bits have no scales; tests of four bits have their longest texts")
-    shape = (stored.rows, bundle.manifest.dimension)
-    table = np.memmap(bundle.path / stored.file, np.int8, "r", stored.table, shape)
-    scales = np.fromfile(bundle.path / stored.file, np.float32, stored.rows, offset=stored.scales)
+    path, dimension = bundle.path / stored.file, bundle.manifest.dimension
+    if bundle.manifest.graph.precision == "int4":
+        # The largest weight is 127, and of the rows that have it one with the largest level.
+        assert stored.weights is not None
+        weights = np.fromfile(path, np.uint8, stored.rows, offset=stored.weights)
+        packed = np.memmap(path, np.uint8, "r", stored.table, (stored.rows, (dimension + 1) // 2))
+        rows = np.flatnonzero(weights == weights.max())
+        levels = np.abs(unpack_levels(np.asarray(packed[rows]), dimension).astype(np.int16))
+        at, column = np.unravel_index(int(levels.argmax()), levels.shape)
+        return int(rows[at]), int(column)
+    assert stored.scales is not None
+    shape = (stored.rows, dimension)
+    table = np.memmap(path, np.int8, "r", stored.table, shape)
+    scales = np.fromfile(path, np.float32, stored.rows, offset=stored.scales)
     row = int(scales.argmax())
     return row, int(np.abs(table[row].astype(np.int16)).argmax())
 
@@ -149,7 +159,10 @@ def test_long_texts_are_cut_where_sums_would_round(both: Callable[[str], Both], 
     bundle, cuda, native = both(name)
     row, column = heaviest(bundle)
     most = cuda._exact.max_rows
-    assert 1_024 <= most <= 2_048  # 1,032 of 127 x 128
+    if bundle.manifest.graph.precision == "int4":
+        assert 4_096 <= most <= 8_192  # 6,290 of 21 x 127
+    else:
+        assert 1_024 <= most <= 2_048  # 1,032 of 127 x 128
     random = np.random.default_rng(3)
     rows = bundle.manifest.rows
     texts = [
@@ -165,7 +178,7 @@ def test_long_texts_are_cut_where_sums_would_round(both: Callable[[str], Both], 
         cuda.run(batch_of(texts[2]))
     assert [line for line in lines if line.startswith("SCATTER")] in (
         [],
-        [f"SCATTER indices {2 * most} x 300 elements"],
+        [f"SCATTER indices {2 * most} x {bundle.manifest.dimension} elements"],
     )
     assert column < bundle.manifest.dimension
 

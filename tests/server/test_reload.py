@@ -133,8 +133,8 @@ def test_the_new_version_takes_its_place_and_the_old_is_let_go_of(
     def let_go_of() -> bool:
         threads = model_threads()
         return (
-            len(threads) <= len(before)
-            and before - threads != set()
+            len(threads - before) == 1
+            and len(before - threads) >= 1
             and f"{versions['one'].folder}/" not in Path("/proc/self/maps").read_text()
         )
 
