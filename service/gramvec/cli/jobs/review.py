@@ -43,7 +43,7 @@ class ReviewGroup(CommandGroup):
         word = args[0]
         if word not in self.commands and (Path(word).exists() or Path(word).suffix):
             kind = "labels" if "--head" in args else "pairs"
-            raise click.UsageError(f"say what to review: gramvec review {kind} {printable(word)} ...", ctx)
+            raise click.UsageError(f"say what to review: gramvec review {kind} {printable(word)}", ctx)
         return super().resolve_command(ctx, args)
 
 
