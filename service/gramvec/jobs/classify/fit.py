@@ -158,8 +158,8 @@ def fit_head(
             threshold of no label, or scipy is not installed.
     """
     several = any(not isinstance(label, str) for label in labels)
-    given = [(label,) if isinstance(label, str) else tuple(label) for label in labels]
-    names = sorted({name for some in given for name in some})
+    label_lists = [(label,) if isinstance(label, str) else tuple(label) for label in labels]
+    names = sorted({name for row_labels in label_lists for name in row_labels})
     if len(names) < 2:
         raise InputError("every text has the same label; give texts of two labels or more")
     if len(names) > MAX_LABELS:
@@ -172,7 +172,7 @@ def fit_head(
     for name in thresholds or {}:
         if name not in names:
             raise InputError(f"there is no label {name!r} to have a threshold; the first ones are {names[:5]}")
-    targets = Targets.of(given, names)
+    targets = Targets.of(label_lists, names)
     library = import_extra("threadpoolctl", "classify", PURPOSE)  # a missing one is reported before the work
     groups = near_copies(texts, vectors, targets.rarest)
     folds = _folds(groups, targets)

@@ -278,10 +278,10 @@ class Head:
         rows = max(_BLAS_PRODUCTS // (self.dimensions * min(columns, len(self.labels))), 1)
         logits = np.empty((len(vectors), len(self.labels)), np.float32)
         for first in range(0, len(self.labels), columns):
-            some = self.vector_weights[first : first + columns].astype(np.float64).T
+            weights = self.vector_weights[first : first + columns].astype(np.float64).T
             for start in range(0, len(vectors), rows):
                 part = np.rint(np.clip(vectors[start : start + rows], -2, 2).astype(np.float64) * _UNIT)
-                logits[start : start + rows, first : first + columns] = (part @ some) * (self.unit / _UNIT)
+                logits[start : start + rows, first : first + columns] = (part @ weights) * (self.unit / _UNIT)
         logits += self.intercepts
         return logits
 
@@ -301,10 +301,10 @@ class Head:
         ]
         if self.several:
             for row in np.flatnonzero((scores >= bounds).any(axis=1)).tolist():
-                some = np.flatnonzero(scores[row] >= bounds)
-                some = some[np.argsort(-scores[row, some], kind="stable")]
-                labels = tuple(self.labels[label] for label in some.tolist())
-                answers[row] = LabelAnswer(labels, float(scores[row, some[0]]), True)
+                columns = np.flatnonzero(scores[row] >= bounds)
+                columns = columns[np.argsort(-scores[row, columns], kind="stable")]
+                labels = tuple(self.labels[label] for label in columns.tolist())
+                answers[row] = LabelAnswer(labels, float(scores[row, columns[0]]), True)
         return LabelAnswers(answers)
 
 

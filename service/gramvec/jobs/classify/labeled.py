@@ -119,26 +119,26 @@ def is_fasttext(path: Path, given: FileFormat) -> bool:
 
 def _read_fasttext(path: Path, given: FileFormat, *, several: bool | None, on_error: OnError) -> LabeledTexts:
     plain = FileFormat("txt", given.delimiter, given.encoding)
-    found = read_columns(path, ["text"], format=plain, on_error=on_error)
-    texts, labels, numbers, bad, unlabeled = [], [], [], found.bad, 0
-    for number, line in zip(found.numbers, found.values["text"], strict=True):
-        text, some = _split_line(line)
-        if text and not some:
+    table = read_columns(path, ["text"], format=plain, on_error=on_error)
+    texts, labels, numbers, bad, unlabeled = [], [], [], table.bad, 0
+    for number, line in zip(table.numbers, table.values["text"], strict=True):
+        text, line_labels = _split_line(line)
+        if text and not line_labels:
             unlabeled += 1
             continue
         why = None if text else "no text"
-        if some and len(some) > 1 and several is False:
+        if line_labels and len(line_labels) > 1 and several is False:
             why = "several labels; leave out `several=False`, or write one"
         if why is None:
             texts.append(text)
-            labels.append(some)
+            labels.append(line_labels)
             numbers.append(number)
         elif not line.strip():
             continue
         else:
             bad.add(number, why)
-    more = any(len(some) > 1 for some in labels)
-    return LabeledTexts(texts, labels, more if several is None else several, numbers, found.unit, bad, unlabeled)
+    more = any(len(line_labels) > 1 for line_labels in labels)
+    return LabeledTexts(texts, labels, more if several is None else several, numbers, table.unit, bad, unlabeled)
 
 
 def _split_line(line: str) -> tuple[str, tuple[str, ...]]:

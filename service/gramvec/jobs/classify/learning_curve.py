@@ -52,11 +52,11 @@ def learning_curve(
     points = []
     progress.start("learning curve", len(SHARES), "heads")
     for share in SHARES:
-        some = np.sort(rest[: round(share * len(rest))])
-        if len(asked) and (head := _fit(some, texts, vectors, labels, several=several)) is not None:
+        trained = np.sort(rest[: round(share * len(rest))])
+        if len(asked) and (head := _fit(trained, texts, vectors, labels, several=several)) is not None:
             value = _score(head, [texts[row] for row in asked.tolist()], vectors[asked],
                            [labels[row] for row in asked.tolist()])  # fmt: skip
-            points.append(LearningPoint(len(some), value))
+            points.append(LearningPoint(len(trained), value))
         progress.advance(1)
     return points
 
@@ -65,9 +65,9 @@ def _fit(
     rows: Int64s, texts: Sequence[str], vectors: Floats, labels: Sequence[Sequence[str]], *, several: bool
 ) -> Head | None:
     """Return a head of some rows, or None where they do not suffice for one."""
-    given = [labels[row] if several else labels[row][0] for row in rows.tolist()]
+    targets = [labels[row] if several else labels[row][0] for row in rows.tolist()]
     try:
-        return fit_head([texts[row] for row in rows.tolist()], vectors[rows], given, model="", digest="")[0]
+        return fit_head([texts[row] for row in rows.tolist()], vectors[rows], targets, model="", digest="")[0]
     except InputError:
         return None
 

@@ -89,13 +89,13 @@ def _label_table(labels: Sequence[str], answers: Sequence[str]) -> Table:
     """Return how many texts each label has, and how many of them are right, the worst label first."""
     texts: dict[str, int] = {}
     right: dict[str, int] = {}
-    given: dict[str, int] = {}
+    times_answered: dict[str, int] = {}
     for label, answer in zip(labels, answers, strict=True):
         texts[label] = texts.get(label, 0) + 1
         right[label] = right.get(label, 0) + (label == answer)
-        given[answer] = given.get(answer, 0) + 1
+        times_answered[answer] = times_answered.get(answer, 0) + 1
     worst = sorted(texts, key=lambda name: (right[name] / texts[name], -texts[name], name))[:MAX_LABELS]
-    rows = [[name, f"{texts[name]:,}", f"{100 * right[name] / texts[name]:.1f} %", f"{given.get(name, 0):,}"]
+    rows = [[name, f"{texts[name]:,}", f"{100 * right[name] / texts[name]:.1f} %", f"{times_answered.get(name, 0):,}"]
             for name in worst]  # fmt: skip
     return Table("Labels, the worst first", ["label", "held-out texts", "right", "given to"], rows)
 

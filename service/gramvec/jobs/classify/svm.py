@@ -46,10 +46,10 @@ def learn_svm(rows: Any, targets: Targets, strength: float) -> Floats:
         signs[:, :count] = -1
         here = (targets.label >= first) & (targets.label < first + count)
         signs[targets.text[here], targets.label[here] - first] = 1
-        some = np.empty((d + 1, LANES), np.float32)
-        arrays = rows.indptr, rows.indices, rows.data, 1 / (squares + 1 + spread), orders, signs, some
+        lanes = np.empty((d + 1, LANES), np.float32)
+        arrays = rows.indptr, rows.indices, rows.data, 1 / (squares + 1 + spread), orders, signs, lanes
         (passes if loops is None else loops.learn_svm)(*arrays, float(spread), TOLERANCE)
-        weights[:, first : first + count] = some[:, :count]
+        weights[:, first : first + count] = lanes[:, :count]
     return weights
 
 

@@ -38,10 +38,10 @@ class Targets:
         """
         places = {name: place for place, name in enumerate(names)}
         text, label = [], []
-        for row, some in enumerate(given):
-            if not some:
+        for row, text_labels in enumerate(given):
+            if not text_labels:
                 raise InputError(f"text {row} has no label", index=row)
-            for name in dict.fromkeys(some):
+            for name in dict.fromkeys(text_labels):
                 text.append(row)
                 label.append(places[name])
         return cls(np.array(text, np.int64), np.array(label, np.int64), len(given), len(names))

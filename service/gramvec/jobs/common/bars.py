@@ -26,15 +26,15 @@ def progress_bar(title: str, total: int | None = None, unit: str = " rows", **op
         unit: what is counted.
         options: other arguments of tqdm.
     """
-    given: dict[str, Any] = {"desc": title, "total": total, "unit": unit, "unit_scale": True, "file": sys.stderr}
-    given |= options
+    arguments: dict[str, Any] = {"desc": title, "total": total, "unit": unit, "unit_scale": True, "file": sys.stderr}
+    arguments |= options
     if sys.stderr.isatty():
-        return tqdm(**given, dynamic_ncols=True)
+        return tqdm(**arguments, dynamic_ncols=True)
     if "ipykernel" in sys.modules:
         from tqdm.auto import tqdm as notebook_bar
 
-        return notebook_bar(**given)
-    return _Lines(**given)
+        return notebook_bar(**arguments)
+    return _Lines(**arguments)
 
 
 class _Lines(tqdm):  # type: ignore[type-arg]

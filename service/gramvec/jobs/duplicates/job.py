@@ -95,11 +95,11 @@ class DedupeResult(ResultTable):
         """Return the columns of pairs, as `DuplicateRows.columns` does, or of the rows that an index has."""
         if self.duplicates is not None:
             return self.duplicates.columns()
-        rows = np.array([found.row for found in self.known], np.int64)
+        rows = np.array([known.row for known in self.known], np.int64)
         return RowNames((), self.ids, self.numbers).of(rows) | {
-            "known_id": [found.id for found in self.known],
-            "score": np.array([found.score for found in self.known], np.float32),
-            "known_text": [found.text for found in self.known],
+            "known_id": [known.id for known in self.known],
+            "score": np.array([known.score for known in self.known], np.float32),
+            "known_text": [known.text for known in self.known],
         }
 
     def facts(self) -> dict[str, float]:

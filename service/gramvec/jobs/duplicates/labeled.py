@@ -152,9 +152,9 @@ def with_implied(labels: PairLabels) -> PairLabels:
     firsts = groups(len(rows), *np.split(places.reshape(-1), 2))
     order = np.argsort(firsts, kind="stable")
     members = np.split(rows[order], np.flatnonzero(np.diff(firsts[order])) + 1)
-    if sum(len(some) * (len(some) - 1) // 2 for some in members) > MAX_PAIRS:
+    if sum(len(group) * (len(group) - 1) // 2 for group in members) > MAX_PAIRS:
         raise InputError(f"labels join more than {MAX_PAIRS:,} pairs of rows; give fewer", field="labels")
-    both = [np.stack([some[at] for at in np.triu_indices(len(some), 1)]) for some in members if len(some) > 2]
+    both = [np.stack([group[at] for at in np.triu_indices(len(group), 1)]) for group in members if len(group) > 2]
     low, high = np.concatenate([np.zeros((2, 0), np.int64), *both], axis=1)
     width = 1 + int(max(labels.right.max(initial=0), high.max(initial=0)))
     new = ~np.isin(low * width + high, labels.left * width + labels.right)

@@ -51,15 +51,15 @@ def parse_merge(given: Any) -> list[MergeRule]:
         InputError: a rule is none of these, or a column has two.
     """
     if isinstance(given, Mapping):
-        found = [_rule_of(None if column is None else str(column), str(rule)) for column, rule in given.items()]
+        rules = [_rule_of(None if column is None else str(column), str(rule)) for column, rule in given.items()]
     else:
         texts = [given] if isinstance(given, str) else given
-        found = [_parse(text) if isinstance(text, str) else MergeRule(*text) for text in texts]
-    for column, number in Counter(rule.column for rule in found).items():
+        rules = [_parse(text) if isinstance(text, str) else MergeRule(*text) for text in texts]
+    for column, number in Counter(rule.column for rule in rules).items():
         if number > 1:
             what = "there are rules for all columns" if column is None else f"{quote(column)} has rules"
             raise InputError(f"merge: {what}, {number} of them; leave one", field="merge")
-    return found
+    return rules
 
 
 MergeRules = Annotated[tuple[MergeRule, ...], BeforeValidator(parse_merge)]

@@ -94,9 +94,9 @@ def match(
         return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields)
     if precision is not None:
         raise InputError("precision: is promised without labels only; give threshold", field="precision")
-    given = labels_of(labels)
+    row_labels = labels_of(labels)
     pair = TablePair(fields, keys, same=same, threads=threads)
-    return _matches_by(fit_matcher(pair, columns, given), pair, fields, top, threshold, one_to_one=one_to_one)
+    return _matches_by(fit_matcher(pair, columns, row_labels), pair, fields, top, threshold, one_to_one=one_to_one)
 
 
 def explain_pairs(

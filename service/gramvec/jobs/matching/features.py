@@ -145,14 +145,14 @@ class TablePair:
             progress.advance(min(BLOCK_PAIRS, len(left) - start))
 
     def _block(self, left: RowIds, right: RowIds) -> PairFeatures:
-        found = [self._whole[0].dots(left, self._whole[1], right).astype(np.float64)]
+        columns = [self._whole[0].dots(left, self._whole[1], right).astype(np.float64)]
         for number, rivals in enumerate(self._rivals):
-            found += rivals.above(left, right)
+            columns += rivals.above(left, right)
             if not number:
-                found.append(self._likely.log_odds(left, right))
+                columns.append(self._likely.log_odds(left, right))
         for text in self._texts:
-            found += text.features(left, right)
-        return np.stack(found, axis=1).astype(np.float32)
+            columns += text.features(left, right)
+        return np.stack(columns, axis=1).astype(np.float32)
 
     @cached_property
     def _likely(self) -> _Likely:
@@ -219,11 +219,11 @@ class _Rivals:
     def __init__(self, vectors: BothTables, blocks: Blocks | None, threads: int, *, same: bool) -> None:
         self._vectors = vectors
         ways = [(vectors, blocks), (vectors[::-1], blocks[::-1] if blocks else None)]
-        found = [nearest_rows(way, keys, DEPTH + same, MIN_COSINE, threads=threads) for way, keys in ways]
+        nearest = [nearest_rows(way, keys, DEPTH + same, MIN_COSINE, threads=threads) for way, keys in ways]
         if same:
-            found = [select_pairs(pairs, pairs.left != pairs.right) for pairs in found]
-        self._best = [two_nearest(pairs, len(way[0])) for pairs, (way, _) in zip(found, ways, strict=True)]
-        there, back = found
+            nearest = [select_pairs(pairs, pairs.left != pairs.right) for pairs in nearest]
+        self._best = [two_nearest(pairs, len(way[0])) for pairs, (way, _) in zip(nearest, ways, strict=True)]
+        there, back = nearest
         self.pairs = np.stack([np.append(there.left, back.right), np.append(there.right, back.left)], axis=1)
 
     def above(self, left: RowIds, right: RowIds) -> list[PairValues]:

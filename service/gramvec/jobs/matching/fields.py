@@ -239,15 +239,15 @@ def _in_blocks(
             if name := " ".join(key.split()).casefold():
                 rows.setdefault(name, ([], []))[side].append(row)
     found = []
-    for some, others in rows.values():
-        if some and others:
-            a, b = np.array(some, np.int64), np.array(others, np.int64)
+    for left_rows, right_rows in rows.values():
+        if left_rows and right_rows:
+            a, b = np.array(left_rows, np.int64), np.array(right_rows, np.int64)
             if len(a) * len(b) <= FEW_PAIRS:
                 found.append(best(left, right, np.repeat(a, len(b)), np.tile(b, len(a)), k, threshold))
             else:
                 in_block = nearest(left.rows(a), right.rows(b), k, threshold, threads=threads)
                 found.append(Matches(a[in_block.left], b[in_block.right], in_block.scores))
-        progress.advance(len(some))
+        progress.advance(len(left_rows))
     pairs = concatenate_matches(found)
     return select_pairs(pairs, np.lexsort((pairs.right, -pairs.scores, pairs.left)))
 

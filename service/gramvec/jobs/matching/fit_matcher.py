@@ -92,8 +92,8 @@ def top_of(labels: PairLabels) -> int | None:
 
 def _some_candidates(pair: TablePair) -> PairFeatures:
     found = pair.candidates()
-    some = slice(None, None, max(1, -(-len(found.left) // SOME_CANDIDATES)))
-    return pair.features(found.left[some], found.right[some])
+    every_nth = slice(None, None, max(1, -(-len(found.left) // SOME_CANDIDATES)))
+    return pair.features(found.left[every_nth], found.right[every_nth])
 
 
 def learn(
@@ -232,16 +232,16 @@ def _fit_logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: flo
     prior = np.zeros(columns.shape[1])
     prior[LIKELY] = 1.0
     pulls = np.append(np.full(wide.shape[1], pull), pull / 20)
-    found = prior.copy()
+    coefficients = prior.copy()
     for _ in range(STEPS if math.isfinite(pull) else 0):
-        probabilities = 1 / (1 + np.exp(-np.clip(columns @ found, -30, 30)))
-        slope = columns.T @ (probabilities - match) + pulls * (found - prior)
+        probabilities = 1 / (1 + np.exp(-np.clip(columns @ coefficients, -30, 30)))
+        slope = columns.T @ (probabilities - match) + pulls * (coefficients - prior)
         curve = (columns.T * (probabilities * (1 - probabilities))) @ columns + np.diag(pulls)
         step = np.linalg.solve(curve, slope)
-        found -= step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
+        coefficients -= step * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         if float(np.abs(step).max()) < TOLERANCE:
             break
-    return LinearClassifier(means, scales, found[:-1], float(found[-1]))
+    return LinearClassifier(means, scales, coefficients[:-1], float(coefficients[-1]))
 
 
 def _fit_boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:

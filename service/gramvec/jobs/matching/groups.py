@@ -167,12 +167,12 @@ class GroupPairs(NamedTuple):
         of_row = self.left.of_row[self.left.of_row >= 0]
         filled = np.flatnonzero(self.left.of_row >= 0)
         at = ranges((np.cumsum(lengths) - lengths)[of_row], lengths[of_row])
-        found = Matches(np.repeat(filled, lengths[of_row]), rights[at], scores[at])
+        matches = Matches(np.repeat(filled, lengths[of_row]), rights[at], scores[at])
         if own:
-            found = select_pairs(found, found.left != found.right)
+            matches = select_pairs(matches, matches.left != matches.right)
             if top is not None:
-                found = select_pairs(found, places(found.left) < top)
-        return found
+                matches = select_pairs(matches, places(matches.left) < top)
+        return matches
 
     def one_to_one(self) -> Matches:
         """Return pairs of rows in which no row is twice: the most probable first, as many as equal rows allow.

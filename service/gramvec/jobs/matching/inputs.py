@@ -99,22 +99,22 @@ def read_table(
     wanted = [*names, id_column] if id_column else names
     options |= {id_column: "id"} if id_column else {}
     optional = [] if id_column or without else ["id"]
-    found = read_columns(
+    table = read_columns(
         path, wanted, format=form, options=options, optional=optional, on_error=on_error,
         progress=progress, task=f"reading {path.name}",
     )  # fmt: skip
-    if not found.numbers and not found.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
+    if not table.numbers and not table.found and (form.form if isinstance(form, FileFormat) else form) in HEADED:
         raise InputError(f"{path}: is empty; its first line must name the columns")
-    numbered = without or (id_column is None and "id" not in found.found)
+    numbered = without or (id_column is None and "id" not in table.found)
     if numbered:
-        ids = [str(number) for number in found.numbers]
-        others = [*found.found]
+        ids = [str(number) for number in table.numbers]
+        other_columns = [*table.found]
     else:
-        ids = found.values[id_column or "id"]
-        others = [name for name in found.found if name != (id_column or "id")]
-        check_ids(found, ids)
-    values = {name: found.values[name] for name in names}
-    return MatchTable(str(path), ids, values, found.numbers, others, found.bad, numbered)
+        ids = table.values[id_column or "id"]
+        other_columns = [name for name in table.found if name != (id_column or "id")]
+        check_ids(table, ids)
+    values = {name: table.values[name] for name in names}
+    return MatchTable(str(path), ids, values, table.numbers, other_columns, table.bad, numbered)
 
 
 def check_ids(table: Columns, ids: Sequence[str]) -> None:

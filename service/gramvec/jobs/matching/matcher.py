@@ -197,12 +197,12 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
     """
     width = 1 + max(int(scored.right.max(initial=0)), int(labels.right.max(initial=0)))
     labeled = labels.left * width + labels.right
-    others = select_pairs(scored, ~np.isin(scored.left * width + scored.right, labeled))
+    unlabeled = select_pairs(scored, ~np.isin(scored.left * width + scored.right, labeled))
     left, right = labels.left[labels.match], labels.right[labels.match]
     every = Matches(
-        np.append(others.left, left),
-        np.append(others.right, right),
-        np.append(others.scores, np.ones(len(left), np.float32)),
+        np.append(unlabeled.left, left),
+        np.append(unlabeled.right, right),
+        np.append(unlabeled.scores, np.ones(len(left), np.float32)),
     )
     return select_pairs(every, np.lexsort((every.right, -every.scores, every.left)))
 

@@ -76,9 +76,9 @@ def nearest(
     if not len(left.indices) or not len(right.indices):
         progress.advance(len(left))
         return no_matches()
-    (some, of_left), (others, of_right) = _distinct(left), _distinct(right)
-    a = left if len(some) == len(left) else left.rows(some)
-    b = right if len(others) == len(right) else right.rows(others)
+    (left_firsts, of_left), (right_firsts, of_right) = _distinct(left), _distinct(right)
+    a = left if len(left_firsts) == len(left) else left.rows(left_firsts)
+    b = right if len(right_firsts) == len(right) else right.rows(right_firsts)
     candidates = _Candidates(a, b, threads)
     counts = np.bincount(of_left, minlength=len(a))
     found = []
@@ -159,14 +159,14 @@ class _Candidates:
         others: list[RowIds] = [np.zeros(0, np.int64)]
         step = max(4, TIED_PRODUCTS // self._right.shape[1])
         for start in range(0, len(rows), step):
-            some = slice(start, start + step)
-            product = part[rows[some]] @ self._right
+            block = slice(start, start + step)
+            product = part[rows[block]] @ self._right
             product.sort_indices()
             at = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
-            high = product.data >= lowest[some][at]
+            high = product.data >= lowest[block][at]
             at, columns = at[high], product.indices[high]
             first = places(at) < MAX_TIED
-            found.append(rows[some][at[first]])
+            found.append(rows[block][at[first]])
             others.append(columns[first].astype(np.int64))
         return np.concatenate(found), np.concatenate(others)
 

@@ -233,10 +233,10 @@ def _rivals(rows: Int64s, others: Int64s, scores: Floats, wanted: Int64s, partne
     if not len(row):
         return np.zeros(len(wanted))
     first = np.searchsorted(row, wanted)
-    found = np.zeros(len(wanted))
+    best = np.zeros(len(wanted))
     # At most one of a row's two best candidates is its partner.
     for step in (1, 0):
         at = np.minimum(first + step, len(row) - 1)
         there = (first + step < len(row)) & (row[at] == wanted) & (other[at] != partners)
-        found = np.where(there, score[at], found)
-    return found
+        best = np.where(there, score[at], best)
+    return best

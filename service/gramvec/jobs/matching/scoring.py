@@ -50,14 +50,14 @@ def ngrams_and_words(texts: Sequence[str], progress: Progress) -> list[SparseVec
     """
     words = [words_of(text) if isinstance(text, str) else text for text in texts]
     found = []
-    for some, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
-        counted = uniform(orders, words=not orders).embed(some, normalize=False, progress=progress)
+    for documents, orders, power in ((texts, ORDERS, NGRAM_POWER), (words, (), WORD_POWER)):
+        counted = uniform(orders, words=not orders).embed(documents, normalize=False, progress=progress)
         # Counts of 2^24 columns, so as narrow as the number of texts allows.
-        held = np.zeros(COLUMNS, np.uint16 if len(some) < 1 << 16 else np.int32)
+        held = np.zeros(COLUMNS, np.uint16 if len(documents) < 1 << 16 else np.int32)
         for part in counted.row_blocks():
             np.add.at(held, counted.indices[counted.entries(part)], 1)
         number = np.arange(int(held.max(initial=0)) + 1)
-        weights = (inverse_frequency(len(some), number) ** power).astype(np.float32)
+        weights = (inverse_frequency(len(documents), number) ** power).astype(np.float32)
         for part in counted.row_blocks():
             entries = counted.entries(part)
             of_feature = weights[held[counted.indices[entries]]].astype(np.float64)
@@ -104,6 +104,6 @@ def two_nearest(found: Matches, rows: int) -> TwoNearest:
 
 def leads(best: TwoNearest, rows: RowIds, partners: RowIds, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cosine of each pair less that of the row's best other partner, float64[p]."""
-    others = np.where(best.others[rows, 0] == partners, best.cosines[rows, 1], best.cosines[rows, 0])
-    lead: NDArray[np.float64] = cosines - others
+    other_cosines = np.where(best.others[rows, 0] == partners, best.cosines[rows, 1], best.cosines[rows, 0])
+    lead: NDArray[np.float64] = cosines - other_cosines
     return lead

@@ -84,15 +84,15 @@ def facts_of(tokens: Tokens, values: Sequence[Sequence[ColumnValues]] | None) ->
         kinds = np.full(columns, NAME, np.uint8)
         return ColumnFacts(
             kinds, cells, np.full(len(column), told, np.float32), levels,
-            [known.weights[some] for some in rows], float(np.log(ONLY_BACKGROUND_TEXTS)), column, hashes,
+            [known.weights[ids] for ids in rows], float(np.log(ONLY_BACKGROUND_TEXTS)), column, hashes,
         )  # fmt: skip
     names = [
         "".join(map(chr, known.characters[a:b].tolist()))
         for a, b in zip(known.starts[:-1].tolist(), known.starts[1:].tolist(), strict=True)
     ]
-    kinds = kind_columns(values, cells, [np.diff(some) for some in bounds], columns)
+    kinds = kind_columns(values, cells, [np.diff(table_bounds) for table_bounds in bounds], columns)
     if columns == 1:
-        weights = [known.weights[some] for some in rows]
+        weights = [known.weights[ids] for ids in rows]
     else:
         weights = weigh_tokens(bounds, rows, known.values, shares_of(names), columns, BACKGROUND_TEXTS)
     return ColumnFacts(
@@ -106,23 +106,23 @@ def number_cells(hashed: Sequence[UInt64s], bounds: Sequence[Int64s], columns: i
 
     Values are equal that have the same words in any order, and the same numbers in the same one.
     """
-    column = [np.tile(np.arange(columns), len(some) // columns) for some in hashed]
-    filled = [np.diff(some) > 0 for some in bounds]
-    keys = np.concatenate([some[there] for some, there in zip(hashed, filled, strict=True)])
-    of_column = np.concatenate([some[there] for some, there in zip(column, filled, strict=True)])
+    column = [np.tile(np.arange(columns), len(hashes) // columns) for hashes in hashed]
+    filled = [np.diff(table_bounds) > 0 for table_bounds in bounds]
+    keys = np.concatenate([hashes[there] for hashes, there in zip(hashed, filled, strict=True)])
+    of_column = np.concatenate([numbers[there] for numbers, there in zip(column, filled, strict=True)])
     order = np.lexsort((keys, of_column))
     new = np.ones(len(order), np.bool_)
     new[1:] = (np.diff(keys[order]) != 0) | (np.diff(of_column[order]) != 0)
     number = np.empty(len(order), np.int32)
     number[order] = np.cumsum(new) - 1
-    found, start = [], 0
-    for some in filled:
-        cells = np.full(len(some), -1, np.int32)
-        count = int(some.sum())
-        cells[some] = number[start : start + count]
-        found.append(cells)
+    tables, start = [], 0
+    for there in filled:
+        cells = np.full(len(there), -1, np.int32)
+        count = int(there.sum())
+        cells[there] = number[start : start + count]
+        tables.append(cells)
         start += count
-    return found, of_column[order][new]
+    return tables, of_column[order][new]
 
 
 def _hash_cells(bounds: Int64s, tokens: Int32s, values: Int32s, is_digits: UInt8s) -> UInt64s:
@@ -140,7 +140,9 @@ def _hash_cells(bounds: Int64s, tokens: Int32s, values: Int32s, is_digits: UInt8
 
 def tell_equals(cells: Sequence[Int32s], column: Int64s, columns: int) -> Floats:
     """Return what each equal value tells: the logarithm of its share of matches over its share of rows."""
-    counts = np.bincount(np.concatenate([some[some >= 0] for some in cells]), minlength=len(column))
+    counts = np.bincount(
+        np.concatenate([table_cells[table_cells >= 0] for table_cells in cells]), minlength=len(column)
+    )
     filled = np.bincount(column, counts, minlength=columns)
     told: Doubles = np.log(OF_MATCHES[EQUAL]) - np.log(counts / (filled[column] + BACKGROUND_ROWS))
     return told.astype(np.float32)
@@ -204,7 +206,7 @@ def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
 def copied_columns(hashes: Sequence[UInt64s], columns: int) -> Doubles:
     """Return float64[columns, columns]: 1 for two columns of which most cells are equal, and for one and itself."""
     same = np.eye(columns)
-    cells = np.concatenate([some.reshape(-1, columns) for some in hashes])
+    cells = np.concatenate([table_hashes.reshape(-1, columns) for table_hashes in hashes])
     for one in range(columns):
         for other in range(one + 1, columns):
             filled = (cells[:, one] != 0) & (cells[:, other] != 0)
@@ -228,10 +230,10 @@ def kind_columns(
     for column in range(columns):
         different = words = 0.0
         of_kind = np.zeros(cell_kinds.KINDS, np.int64)
-        for table, some, number in zip(values, cells, counts, strict=True):
+        for table, table_cells, number in zip(values, cells, counts, strict=True):
             read = table[column]
             of_kind += np.bincount(read.kinds[read.of_row], minlength=cell_kinds.KINDS)
-            here = some[column::columns]
+            here = table_cells[column::columns]
             here = here[here >= 0]
             if len(here):
                 different = max(different, len(np.unique(here)) / len(here))
@@ -253,13 +255,13 @@ def weigh_tokens(
     """Return how rare each token is in its column, float32[tokens] of each table."""
     number = int(values.max(initial=-1)) + 1
     keys = []
-    cells_of, start = [], 0
-    for some, given in zip(bounds, tokens, strict=True):
-        cell = np.repeat(np.arange(len(some) - 1), np.diff(some))
-        keys.append((cell % columns) * number + values[given])
-        cells_of.append(cell + start)
-        start += len(some) - 1
-    every, cell = np.concatenate(keys), np.concatenate(cells_of)
+    cells, start = [], 0
+    for table_bounds, ids in zip(bounds, tokens, strict=True):
+        cell = np.repeat(np.arange(len(table_bounds) - 1), np.diff(table_bounds))
+        keys.append((cell % columns) * number + values[ids])
+        cells.append(cell + start)
+        start += len(table_bounds) - 1
+    every, cell = np.concatenate(keys), np.concatenate(cells)
     known, at = np.unique(every, return_inverse=True)
     # A token counts once in each cell.
     order = np.lexsort((at, cell))
@@ -267,11 +269,11 @@ def weigh_tokens(
     first[1:] = (np.diff(at[order]) != 0) | (np.diff(cell[order]) != 0)
     held = np.bincount(at[order][first], minlength=len(known)).astype(np.float64)
     filled = np.zeros(columns)
-    for some in bounds:
-        there = np.flatnonzero(np.diff(some) > 0)
+    for table_bounds in bounds:
+        there = np.flatnonzero(np.diff(table_bounds) > 0)
         filled += np.bincount(there % columns, minlength=columns)
     column = known // max(number, 1)
     of_value = shares[known % max(number, 1)] if number else np.zeros(0)
     weights = np.log((1 + filled[column] + background) / (1 + held + background * of_value)) + 1
     made = weights.astype(np.float32)[at]
-    return np.split(made, np.cumsum([len(some) for some in tokens])[:-1])
+    return np.split(made, np.cumsum([len(ids) for ids in tokens])[:-1])

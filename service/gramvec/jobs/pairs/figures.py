@@ -239,10 +239,10 @@ def _of_side(others_of: RowTables, row: Int64s, other: Int64s, alike: Floats, to
 
 
 def _combine_sides(one: Floats, other: Floats) -> Floats:
-    found = [np.fmin(one[0], other[0]), np.fmax(one[0], other[0])]
+    figures = [np.fmin(one[0], other[0]), np.fmax(one[0], other[0])]
     for first, second in zip(one[1:], other[1:], strict=True):
-        found += [np.fmax(first, second), np.fmin(first, second)]
-    return np.stack(found, axis=1).astype(np.float32)
+        figures += [np.fmax(first, second), np.fmin(first, second)]
+    return np.stack(figures, axis=1).astype(np.float32)
 
 
 def _one_table(rows: RowTables, side: int) -> RowTables:

@@ -31,7 +31,7 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     lengths = [len(column) for column in (*left, *right)]
     if len(set(lengths)) > 1:
         raise InputError(f"{lengths[0]:,} left texts and {lengths[-1]:,} right ones; give as many of each")
-    rows_of = read_rows(
+    tables = read_rows(
         [[[fold_text(text) for text in column] for column in side] for side in (left, right)],
         rows_count=rows_count,
     )
@@ -39,8 +39,8 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     for start in range(0, lengths[0], BLOCK_PAIRS):
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
         figures = np.full((len(rows), len(NAMES)), np.nan, np.float32)
-        figures[:, : len(OF_PAIR)] = pair_figures(rows_of, rows, rows)
+        figures[:, : len(OF_PAIR)] = pair_figures(tables, rows, rows)
         scores = two_table_model().probabilities(figures)
-        filled = [np.diff(table.bounds[:: rows_of.tokens.columns])[rows] > 0 for table in rows_of.tokens.tables]
+        filled = [np.diff(table.bounds[:: tables.tokens.columns])[rows] > 0 for table in tables.tokens.tables]
         found.append(np.where(filled[0] & filled[1], scores, np.float32(0)))
     return np.concatenate(found)

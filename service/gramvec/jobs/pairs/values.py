@@ -191,9 +191,9 @@ def _hash(text: str) -> int:
 
 def _pack_marks(marks: Sequence[Sequence[str]], width: int = MAX_MARKS) -> UInt64s:
     packed = np.zeros((len(marks), width), np.uint64)
-    for at, some in enumerate(marks):
-        if some:
-            different = {_hash(mark) for mark in some}
+    for at, cell_marks in enumerate(marks):
+        if cell_marks:
+            different = {_hash(mark) for mark in cell_marks}
             if len(different) > width:
                 packed[at] = np.uint64(2**64 - 1)
             else:
@@ -203,7 +203,7 @@ def _pack_marks(marks: Sequence[Sequence[str]], width: int = MAX_MARKS) -> UInt6
 
 def _pack_genders(genders: Sequence[Sequence[str]]) -> UInt64s:
     packed = np.zeros((len(genders), MAX_GENDERS), np.uint64)
-    for at, some in enumerate(genders):
-        for place, mark in enumerate(some[:MAX_GENDERS]):
+    for at, cell_marks in enumerate(genders):
+        for place, mark in enumerate(cell_marks[:MAX_GENDERS]):
             packed[at, place] = _hash(mark[:-1]) - 1 + (mark[-1] == "+")
     return packed

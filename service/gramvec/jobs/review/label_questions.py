@@ -147,12 +147,12 @@ class LabelQuestions:
     def summarize(self, now: HeadScores, answers: Answers) -> dict[str, Any]:
         """Return counts, the labels that can be chosen, and the histogram of the best scores."""
         best = now.scores.max(axis=1)
-        given = [label for answer in answers.values() if answer for label in self._labels(answer)]
+        answered = [label for answer in answers.values() if answer for label in self._labels(answer)]
         return {
             "answers": sum(answer != "" for answer in answers.values()),
             "unsure": sum(answer == "" for answer in answers.values()),
             "known": int((best >= np.float32(now.threshold)).sum()),
-            "labels": list(dict.fromkeys([*now.labels, *given]))[:MAX_LISTED],
+            "labels": list(dict.fromkeys([*now.labels, *answered]))[:MAX_LISTED],
             "right": now.right,
             "is_first": now.is_first,
             "scores": ScoreHistogram.from_scores(best, now.threshold, unit="texts"),
@@ -160,8 +160,8 @@ class LabelQuestions:
 
     def count_labels(self, answers: Answers) -> int:
         """Return how many texts were given a label, 0 with fewer than two labels."""
-        given = [answer for answer in answers.values() if answer]
-        return len(given) if len({*given, *(label for _, label in self._others)}) > 1 else 0
+        answered = [answer for answer in answers.values() if answer]
+        return len(answered) if len({*answered, *(label for _, label in self._others)}) > 1 else 0
 
     def learn(self, answers: Answers) -> HeadScores:
         """Learn a head from the answers and the other labeled texts.
@@ -172,8 +172,8 @@ class LabelQuestions:
         texts = [text for text, _ in self._others] + [self._texts[row] for row in rows.tolist()]
         labels = [label for _, label in self._others] + [answers[row] for row in rows.tolist()]
         vectors = np.vstack([self._vectors_of_others, self._vectors[rows]])
-        given: Any = [self._labels(label) for label in labels] if self._head.several else labels
-        head, report = fit_head(texts, vectors, given, model=self._head.model, digest=self._head.digest)
+        targets: Any = [self._labels(label) for label in labels] if self._head.several else labels
+        head, report = fit_head(texts, vectors, targets, model=self._head.model, digest=self._head.digest)
         places = report.answers.rows - len(self._others)
         is_new = np.array([at >= 0 and int(rows[at]) not in self._before for at in places.tolist()], np.bool_)
         right = self._compare(rows[places[is_new]], report.answers.right[is_new], answers)

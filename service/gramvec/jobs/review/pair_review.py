@@ -80,17 +80,17 @@ class PairReview:
         self._write = write
         self._threads = threads
         scored = score_fields(tables.fields, tables.blocks, same=tables.same, threads=threads, progress=progress)
-        found = scored.first_rows()
-        found = select_pairs(found, found.scores >= np.float32(MIN_SCORE))
-        if not len(found.left):
+        candidates = scored.first_rows()
+        candidates = select_pairs(candidates, candidates.scores >= np.float32(MIN_SCORE))
+        if not len(candidates.left):
             raise InputError("no two rows have enough in common to be asked about; compare other columns with `on`")
-        self._pairs = found
+        self._pairs = candidates
         self._rows: tuple[dict[str, int], dict[str, int]] = (
             {name: row for row, name in enumerate(tables.ids[0])},
             {name: row for row, name in enumerate(tables.ids[1])},
         )
         width = len(tables.ids[1])
-        keys = found.left * width + found.right
+        keys = candidates.left * width + candidates.right
         self._order = np.argsort(keys)
         self._keys = keys[self._order]
 

@@ -52,18 +52,18 @@ class ColumnFile:
 
     def within(self, condition: ColumnCondition) -> Bools:
         """Return bool[rows], true for the rows that a condition on this column holds for."""
-        found, having = np.zeros(self._rows, np.bool_), np.zeros(self._rows if condition.missing else 0, np.bool_)
+        holds, having = np.zeros(self._rows, np.bool_), np.zeros(self._rows if condition.missing else 0, np.bool_)
         for start in range(0, len(self._entries), SLAB):
             entries = self._entries[start : start + SLAB]
             rows = entries["row"]
             if len(rows) and int(rows.max()) >= self._rows:
                 raise InputError("a damaged index (a column has a row that there never was); copy or build it again")
-            found[rows[_is_wanted(condition, entries)]] = True
+            holds[rows[_is_wanted(condition, entries)]] = True
             if condition.missing:
                 having[rows] = True
         if condition.missing:
-            found |= ~having
-        return np.logical_not(found, out=found) if condition.negated else found
+            holds |= ~having
+        return np.logical_not(holds, out=holds) if condition.negated else holds
 
 
 def entries_below(path: Path, kind: FieldKind, rows: int) -> int:
@@ -94,11 +94,11 @@ def entries_below(path: Path, kind: FieldKind, rows: int) -> int:
 def entries_of(kind: FieldKind, first: int, values: Sequence[Sequence[FilterValue]]) -> Array:
     """Return the entries of consecutive rows."""
     entries: Array = np.zeros(sum(map(len, values)), ENTRIES[kind])
-    entries["row"] = [row for row, some in enumerate(values, first) for _ in some]
+    entries["row"] = [row for row, row_values in enumerate(values, first) for _ in row_values]
     if kind == "text":
-        entries["value"], entries["rest"] = _hashes([str(value) for some in values for value in some]).T
+        entries["value"], entries["rest"] = _hashes([str(value) for row_values in values for value in row_values]).T
     else:
-        entries["value"] = [value for some in values for value in some]
+        entries["value"] = [value for row_values in values for value in row_values]
     return entries
 
 

@@ -286,12 +286,12 @@ class StoredDocuments:
 
     def _record(self, data: Any) -> Record:
         try:
-            found = json_bounds.parse(data)
+            record = json_bounds.parse(data)
         except (ValueError, TypeError):  # TooLarge and JSONDecodeError are ValueErrors
-            found = None
-        if not isinstance(found, dict):
+            record = None
+        if not isinstance(record, dict):
             raise damage_error(self._path, "a record is not a JSON object, or is too large")
-        return found
+        return record
 
 
 def open_documents(path: Path, manifest: IndexManifest) -> tuple[StoredDocuments, int]:

@@ -341,11 +341,11 @@ def check_min_score(score: float) -> None:
 @contextmanager
 def spool_records(records: Any, columns: Sequence[str]) -> Iterator[Path]:
     """Give a file of JSON lines with these records, which is gone afterwards."""
-    given = rows_of(records)
+    rows = rows_of(records)
     with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
         path = Path(folder) / "records.jsonl"
         with path.open("wb") as file:
-            file.writelines(_line(place, record, columns) for place, record in enumerate(given))
+            file.writelines(_line(place, record, columns) for place, record in enumerate(rows))
         yield path
 
 

@@ -179,8 +179,8 @@ class Snapshot:
         if self.documents != int(self._searcher.num_docs):
             raise damage_error(self.path, "its list of segments is not that of its documents")
         with engine_errors(self.path):
-            some = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
-            query = self._with_rows(np.unique(some).tolist())
+            checked = np.linspace(0, len(self.vectors) - 1, CHECKED_ROWS).astype(np.int64)
+            query = self._with_rows(np.unique(checked).tolist())
             addresses = [address for _, address in self._searcher.search(query, CHECKED_ROWS, count=False).hits]
             if not addresses:
                 return
@@ -313,8 +313,8 @@ class Snapshot:
         """Return the rows that have documents within conditions; None for all rows."""
         if not conditions:
             return self._there
-        found = self._allowed.get(conditions)
-        if found is None:
+        rows = self._allowed.get(conditions)
+        if rows is None:
             within = (
                 self._there.flags(len(self.vectors))
                 if self._there is not None
@@ -322,12 +322,12 @@ class Snapshot:
             )
             for condition in conditions:
                 within &= self._columns[condition.column].within(condition)
-            found = RowSet.of(within)
+            rows = RowSet.of(within)
             with self._keeping:
-                self._allowed[conditions] = found
+                self._allowed[conditions] = rows
                 while len(self._allowed) > KEPT_CONDITIONS:
                     self._allowed.popitem(last=False)
-        return found
+        return rows
 
     def _by_letters(self, text: str, conditions: Conditions, demanded: Any, k: int) -> tuple[TopDocuments, Any, float]:
         """Return the best documents by letters, the query that found them, and what tantivy's scores are divided by."""
@@ -402,9 +402,9 @@ class Snapshot:
         missing = np.setdiff1d(near, rows).tolist()
         if missing:
             # The rows that only meaning proposes: their documents, with the letters' scores of those.
-            others = self._searcher.search(self._among(missing, query, demanded), len(missing), count=False).hits
-            more = [address for _, address in others]
-            addresses, letters = addresses + more, letters + [score / share for score, _ in others]
+            other_hits = self._searcher.search(self._among(missing, query, demanded), len(missing), count=False).hits
+            more = [address for _, address in other_hits]
+            addresses, letters = addresses + more, letters + [score / share for score, _ in other_hits]
             added = self._rows(more)
             rows = rows + added
             cosines = np.concatenate([cosines, self.vectors.cosines(unit, np.array(added, np.int64))])

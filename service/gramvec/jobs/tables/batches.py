@@ -182,9 +182,9 @@ def value_at(record: Mapping[str, Any], column: str) -> Any:
     """Return the value of a column, or of a path of names with dots into objects; MISSING where it is not there."""
     if column in record:
         return record[column]
-    found: Any = record
+    value: Any = record
     for name in column.split("."):
-        if not isinstance(found, Mapping) or name not in found:
+        if not isinstance(value, Mapping) or name not in value:
             return MISSING
-        found = found[name]
-    return found
+        value = value[name]
+    return value

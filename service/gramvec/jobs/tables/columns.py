@@ -55,14 +55,16 @@ class TableRows:
         positional: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
-        given = format if isinstance(format, FileFormat) else FileFormat(format or form_of(path))
-        self.source = Source(path, given)
+        file_format = format if isinstance(format, FileFormat) else FileFormat(format or form_of(path))
+        self.source = Source(path, file_format)
         self.name = name or self.source.name
         try:
-            header = not positional or given.form not in ("txt", "tsv") or self._names_one(given, positional)
+            header = (
+                not positional or file_format.form not in ("txt", "tsv") or self._names_one(file_format, positional)
+            )
             self._split = [] if header else list(positional)
-            form = "txt" if self._split else "tsv" if given.form == "txt" and positional else given.form
-            self.reader = open_reader(self.source, replace(given, form=form), None, keep=True)
+            form = "txt" if self._split else "tsv" if file_format.form == "txt" and positional else file_format.form
+            self.reader = open_reader(self.source, replace(file_format, form=form), None, keep=True)
             if isinstance(self.reader, LineReader) and self._split:
                 self.reader.skips_blank = True
             self.names = self._split or (["text"] if form == "txt" else self.reader.names)
