@@ -92,20 +92,20 @@ def neighbors_command(
         )
     embedder = load(model, device=device)
     if ngram is not None:
-        found = nearest_ngrams(embedder, ngram, k=top_k)
+        neighbors = nearest_ngrams(embedder, ngram, k=top_k)
     else:
         assert text is not None
         try:
-            given = filter(None, map(str.strip, read_lines(words))) if words else None
-            found = nearest_words(embedder, text, given, k=top_k)
+            candidates = filter(None, map(str.strip, read_lines(words))) if words else None
+            neighbors = nearest_words(embedder, text, candidates, k=top_k)
         except InputError as error:
             if error.field != "words":
                 raise
             raise InputError(f"{embedder.name}: has no words of its own; give some with --words FILE") from error
     if as_json:
-        click.echo(_json([{"text": neighbor.text, "score": np.float32(neighbor.score)} for neighbor in found]))
+        click.echo(_json([{"text": neighbor.text, "score": np.float32(neighbor.score)} for neighbor in neighbors]))
     else:
-        for neighbor in found:
+        for neighbor in neighbors:
             click.echo(f"{neighbor.score:.4f}\t{_show(neighbor.text) if ngram is not None else neighbor.text}")
     embedder.close()
 

@@ -48,10 +48,10 @@ def holds_more(raw: bytes, max_values: int) -> bool:
 
 
 def _may_hold_more(raw: bytes, max_values: int) -> bool:
-    found = 0
+    separators = 0
     for start in range(0, len(raw), _STEP):
-        found += sum(raw.count(character, start, start + _STEP) for character in (b",", b"[", b"{"))
-        if found >= max_values:
+        separators += sum(raw.count(character, start, start + _STEP) for character in (b",", b"[", b"{"))
+        if separators >= max_values:
             return True
     return False
 

@@ -178,9 +178,9 @@ async def search_index(work: ModelWork, body: SearchRequest) -> Response:
         results: list[list[dict[str, Any]]] = []
         # Other requests have their turn between two pieces.
         for piece, cost in zip(pieces, costs, strict=True):
-            some = None if units is None else units[piece]
+            piece_units = None if units is None else units[piece]
             look = partial(
-                _find, snapshot, served.embedder, asked[piece], some, offset + k, conditions, only, min_score
+                _find, snapshot, served.embedder, asked[piece], piece_units, offset + k, conditions, only, min_score
             )
             found = [(best[offset:], scores[offset:]) for best, scores in await job.run(look, cost)]
             reading = _RecordReader(snapshot, found, records=body.return_records is not False)

@@ -336,10 +336,10 @@ class Service:
 
     def work_queue(self, kind: str) -> WorkQueue:
         """Return the queue of this kind of work, as in "matches"."""
-        found = self._work_queues.get(kind)
-        if found is None:
-            found = self._work_queues[kind] = WorkQueue(kind, self.settings.request_deadline_seconds)
-        return found
+        queue = self._work_queues.get(kind)
+        if queue is None:
+            queue = self._work_queues[kind] = WorkQueue(kind, self.settings.request_deadline_seconds)
+        return queue
 
     def admit_index(self, name: str | None = None) -> AttachedFile:
         """Return the index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
