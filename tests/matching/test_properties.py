@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from gramvec.jobs.pairs.figures import OF_COLUMNS, OF_EVIDENCE, OF_PAIR, pair_figures, read_rows
-from rows_support import COLUMNS, Rows, scores_of, tables
+from rows_support import COLUMNS, Rows, rows, scores_of, tables
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 
@@ -20,7 +20,7 @@ thresholds = st.sampled_from([0.0, 0.05, 0.2, 0.4, 0.7, 0.95])
 
 
 def scores(left: Rows, right: Rows, **options: Any) -> dict[tuple[int, int], float]:
-    return scores_of(gramvec.match(left, right, on=COLUMNS, **{"threshold": 0.0} | options))
+    return scores_of(gramvec.match(left, right, **{"on": COLUMNS, "threshold": 0.0} | options))
 
 
 def duplicates(rows: Rows, **options: Any) -> dict[tuple[int, int], float]:
@@ -88,13 +88,34 @@ def test_copies_of_columns_and_empty_ones_change_nothing(left: Rows, right: Rows
 
 
 @few
-@given(tables, tables, st.permutations(range(len(COLUMNS))))
-def test_what_columns_tell_does_not_depend_on_their_order(left: Rows, right: Rows, order: list[int]) -> None:
-    # N-grams over two columns, and the letters of a whole row, do: scores differ a little.
-    every = np.arange(len(left) * len(right))
-    made = []
-    for names in (COLUMNS, [COLUMNS[place] for place in order]):
-        sides = [[[row[name].lower() for row in rows] for name in names] for rows in (left, right)]
-        made.append(pair_figures(read_rows(sides), *np.divmod(every, len(right))))
-    told = slice(len(OF_PAIR) - len(OF_EVIDENCE) - len(OF_COLUMNS), None)
-    np.testing.assert_allclose(made[0][:, told], made[1][:, told], rtol=1e-5, atol=1e-5)
+@given(tables, tables, st.permutations(COLUMNS), thresholds)
+def test_the_order_of_columns_changes_no_score(left: Rows, right: Rows, order: list[str], threshold: float) -> None:
+    for options in ({"threshold": 0.0}, {"threshold": threshold, "one_to_one": True}, {"top": 1}):
+        assert scores_of(gramvec.match(left, right, on=order, **options)) == scores_of(
+            gramvec.match(left, right, on=COLUMNS, **options)
+        )
+    assert scores_of(gramvec.dedupe(left, on=order, threshold=0.0).pairs) == duplicates(left)
+
+
+@few
+@given(
+    st.lists(st.tuples(rows, rows), min_size=1, max_size=12),
+    st.permutations(COLUMNS),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_rows_and_columns_changes_no_score_of_given_pairs(
+    pairs: list[tuple[dict[str, str], dict[str, str]]], order: list[str], drawn: Any
+) -> None:
+    found = gramvec.pair_scores(*map(list, zip(*pairs, strict=True)), on=COLUMNS)
+    there = drawn.sample(range(len(pairs)), len(pairs))
+    other = gramvec.pair_scores(*map(list, zip(*(pairs[row] for row in there), strict=True)), on=order)
+    assert other.tolist() == found[there].tolist()
+
+
+def test_columns_of_the_same_texts_are_told_apart_by_what_stands_beside_them() -> None:
+    left = [{"a": "ann lee", "b": "bo day", "c": "oslo"}, {"a": "bo day", "b": "ann lee", "c": "rome"}]
+    right = [{"a": "ann lee", "b": "bo day", "c": "rome"}, {"a": "bo day", "b": "ann lee", "c": "oslo"}]
+    every = [scores(left, right, on=list(order)) for order in permutations("abc")]
+    assert all(some == every[0] for some in every)
+    found = [gramvec.pair_scores(left, right, on=list(order)).tolist() for order in permutations("abc")]
+    assert found == found[:1] * 6

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gramvec
 from gramvec.jobs.pairs import figures_in_python
 from gramvec.jobs.pairs.columns import BY_LETTERS
 from gramvec.jobs.pairs.figures import (
@@ -209,3 +212,18 @@ def test_without_the_loops_python_has_the_figures(monkeypatch: pytest.MonkeyPatc
     expected = of("Acme, Inc.", "acme incorporated 7")
     monkeypatch.setattr("gramvec.native.loops", None)
     assert of("Acme, Inc.", "acme incorporated 7") == pytest.approx(expected, nan_ok=True)
+
+
+def test_pairs_that_are_given_in_another_order_have_the_same_scores() -> None:
+    numbers = Random(0)
+
+    def draw_row() -> dict[str, str]:
+        names = (numbers.choice(["ann", "bo", "cy"]) + " " + numbers.choice(["lee", "day", "fox"]), "rome", "oslo")
+        return {"name": names[0], "town": numbers.choice(names[1:]), "house": f"{numbers.randint(1, 50)} main st"}
+
+    left = [draw_row() for _ in range(400)]
+    right = [{name: draw_row()[name] if numbers.random() < 0.3 else row[name] for name in row} for row in left]
+    order = numbers.sample(range(400), 400)
+    found = gramvec.pair_scores(left, right, on=["name", "town", "house"])
+    other = gramvec.pair_scores([left[at] for at in order], [right[at] for at in order], on=["house", "name", "town"])
+    assert other.tolist() == found[order].tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gramvec.jobs.matching import candidates
 from gramvec.jobs.matching.groups import RowGroups, group_rows
 from gramvec.jobs.pairs.figures import pair_figures, read_rows, rival_figures
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
@@ -200,7 +200,7 @@ def compare_two_tables(
     labeled: Sequence[tuple[int, int]] | None = None,
 ) -> LearningTable:
     """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
-    left_groups, right_groups = _group_rows(left), _group_rows(right)
+    left_groups, right_groups = map(group_rows, telling_columns([left, right]).tables)
     at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))[:3]
     rows = read_rows([left_groups.columns, right_groups.columns])
     figures = pair_figures(rows, at, with_)
@@ -242,7 +242,7 @@ def compare_one_table(
     name: str, kind: str, source: str, columns: ColumnTexts, things: Sequence[object]
 ) -> LearningTable:
     """Return the candidates of one table, in which rows of equal `things` are one."""
-    groups = _group_rows(columns)
+    groups = group_rows(telling_columns([columns]).tables[0])
     at, with_, cosines = candidates.of((groups.join_columns(),))[:3]
     rows = read_rows([groups.columns])
     figures = pair_figures(rows, at, with_)
@@ -268,7 +268,3 @@ def compare_one_table(
         name, kind, source, np.concatenate([figures, rivals], axis=1), groups.counts[at] * groups.counts[with_],
         matches, int((counts * (counts - 1) // 2).sum()), equal, at, with_,
     )  # fmt: skip
-
-
-def _group_rows(columns: ColumnTexts) -> RowGroups:
-    return group_rows([[fold_text(text) for text in column] for column in columns])

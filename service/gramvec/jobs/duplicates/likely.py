@@ -15,7 +15,7 @@ from gramvec.jobs.matching.match_tables import check_precision, own_threshold, p
 from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import ExpectedShare, one_table_model
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
 
@@ -105,7 +105,7 @@ def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequenc
         left: int64[p], ascending: rows of the table.
         others: the same columns of the other rows, p texts each.
     """
-    sides = [[[fold_text(text) for text in column] for column in side] for side in (columns, others)]
+    sides = telling_columns([columns, others]).tables
     mine, theirs = ([" ".join(filter(None, row)) for row in zip(*side, strict=True)] for side in sides)
     left_ngrams, right_ngrams = split(weighted_ngrams([*mine, *theirs])[0], len(mine))
     right = np.arange(len(theirs))

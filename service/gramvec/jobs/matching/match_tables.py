@@ -24,7 +24,7 @@ from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.model import SURE, pair_model
 from gramvec.jobs.pairs.reasons import ScoredPairs
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
@@ -86,7 +86,7 @@ def score_fields(
     keys = [None, None] if blocks is None else [[block_of(key) for key in side] for side in blocks]
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
-    columns, places = telling_columns(fields, same=same)
+    columns, places = telling_columns([[field[:2][side] for field in fields] for side in range(1 if same else 2)])
     sides = [group_rows(side, key) for side, key in zip(columns, keys, strict=False)]
     left_groups, right_groups = sides[0], sides[-1]
     ordered = [sort_groups(*side) for side in zip(sides, columns, keys, strict=False)]
@@ -139,20 +139,6 @@ def check_unweighted(fields: Iterable[Field]) -> None:
             "weights of columns count only for a matcher that learns from labels; leave them out, or give labels",
             field="on",
         )
-
-
-def telling_columns(fields: Sequence[Field], *, same: bool) -> tuple[list[list[list[str]]], list[int]]:
-    """Return the folded columns of two tables, or of one, without copies of another one and empty ones; their places.
-
-    These say nothing, and must not change what the others say. Of empty columns alone the first is returned.
-    """
-    sides = range(1 if same else 2)
-    columns = [[[fold_text(text) for text in (field.left, field.right)[side]] for side in sides] for field in fields]
-    told = [place for place, column in enumerate(columns) if any(map(any, column))]
-    places = [place for at, place in enumerate(told) if columns[place] not in [columns[one] for one in told[:at]]] or [
-        0
-    ]
-    return [[columns[place][side] for place in places] for side in sides], places
 
 
 def block_of(value: str) -> str:

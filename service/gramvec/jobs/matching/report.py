@@ -15,7 +15,7 @@ from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import FOLDER
 from gramvec.jobs.pairs.reasons import PairReasons
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.jobs.report import JobReport, Pair, PairList, ScoreHistogram, ValuePair
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 
@@ -171,11 +171,11 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
     if not len(doubted.left):
         return doubted, []
     sides = [
-        [[fold_text(field.left[row]) for row in doubted.left.tolist()] for field in fields],
-        [[fold_text(field.right[row]) for row in doubted.right.tolist()] for field in fields],
+        [[field.left[row] for row in doubted.left.tolist()] for field in fields],
+        [[field.right[row] for row in doubted.right.tolist()] for field in fields],
     ]
     rows = np.arange(len(doubted.left))
-    figures = np.nan_to_num(pair_figures(read_rows(sides), rows, rows))
+    figures = np.nan_to_num(pair_figures(read_rows(telling_columns(sides, paired=True).tables), rows, rows))
     numbers: Bools = figures[:, PLACES["numbers_left_over_min"]] > 0
     left_over = figures[:, PLACES["heaviest_left_over_max"]]
     rivals = np.maximum(

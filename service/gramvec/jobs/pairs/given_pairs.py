@@ -9,7 +9,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.pairs.figures import NAMES, OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import two_table_model
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Floats
 
 BLOCK_PAIRS = 1 << 16
@@ -31,16 +31,17 @@ def score_given(left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], *
     lengths = [len(column) for column in (*left, *right)]
     if len(set(lengths)) > 1:
         raise InputError(f"{lengths[0]:,} left texts and {lengths[-1]:,} right ones; give as many of each")
-    tables = read_rows(
-        [[[fold_text(text) for text in column] for column in side] for side in (left, right)],
-        rows_count=rows_count,
-    )
-    found = [np.zeros(0, np.float32)]
+    texts = telling_columns([left, right], paired=True).tables
+    # What columns tell is measured on rows that are drawn by their place: the order of pairs must not change it.
+    order = sorted(range(lengths[0]), key=[*zip(*texts[0], *texts[1], strict=True)].__getitem__)
+    ordered = [[[column[row] for row in order] for column in table] for table in texts]
+    tables = read_rows(ordered, rows_count=rows_count)
+    all_scores = np.zeros(lengths[0], np.float32)
     for start in range(0, lengths[0], BLOCK_PAIRS):
         rows = np.arange(start, min(start + BLOCK_PAIRS, lengths[0]))
         figures = np.full((len(rows), len(NAMES)), np.nan, np.float32)
         figures[:, : len(OF_PAIR)] = pair_figures(tables, rows, rows)
         scores = two_table_model().probabilities(figures)
         filled = [np.diff(table.bounds[:: tables.tokens.columns])[rows] > 0 for table in tables.tokens.tables]
-        found.append(np.where(filled[0] & filled[1], scores, np.float32(0)))
-    return np.concatenate(found)
+        all_scores[order[start : start + BLOCK_PAIRS]] = np.where(filled[0] & filled[1], scores, np.float32(0))
+    return all_scores
