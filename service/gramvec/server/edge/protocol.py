@@ -52,6 +52,9 @@ HALF_CLOSED_SECONDS = 5.0
 UNCOUNTED_BYTES = 4 * 1024
 # As many as 2**64 has; Python refuses to read thousands of them.
 MAX_LENGTH_DIGITS = 20
+# TLS encrypts a write as a whole and hands it on, unless its socket is full. Only what it has kept counts as unsent, so
+# a large answer is written in pieces.
+TLS_PIECE_BYTES = 64 * 1024
 # For a socket (struct linger): on, for no second.
 NO_LINGERING = struct.pack("ii", 1, 0)
 # Headers that may occur only once: a proxy in front may heed the other of two (RFC 9112, 3.2 and 6.3).
@@ -186,11 +189,18 @@ class GuardedTransport:
         self.resume_reading = connection.read_on
         self._paused = False
         self.parted = False
+        self._is_encrypted = transport.get_extra_info("sslcontext") is not None
 
     def write(self, data: bytes) -> None:
         """Write a part of an answer, and count it."""
-        self.written += len(data)
-        self.raw.write(data)
+        size = len(data)
+        self.written += size
+        if self._is_encrypted and size > TLS_PIECE_BYTES:
+            whole = memoryview(data)
+            for at in range(0, size, TLS_PIECE_BYTES):
+                self.raw.write(whole[at : at + TLS_PIECE_BYTES])
+        else:
+            self.raw.write(data)
 
     def reset(self) -> None:
         """Close the connection, and have the system drop what it still holds for the client."""
