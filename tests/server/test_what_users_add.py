@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import fastapi.routing
+import numpy as np
 import pytest
+import starlette.exceptions
 import starlette.routing
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
 from fastapi.dependencies.utils import get_parameterless_sub_dependant
@@ -18,33 +20,66 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+import gramvec
 from gramvec import Embedder
+from gramvec.jobs.classify.head import Head
 from gramvec.server import create_app, router
 from gramvec.server.settings import Settings
 
 TEXTS = {"source_sentence": "cars", "sentences": ["car"]}
-ROUTES: list[tuple[str, Any]] = [
-    ("/embed", {"inputs": "a"}),
-    ("/v1/embeddings", {"input": "a"}),
-    ("/similarity", {"inputs": TEXTS}),
-    ("/", {"inputs": TEXTS}),
-    ("/rerank", {"query": "a", "texts": ["b"]}),
-    ("/rerank", {"query": "a", "documents": ["b"]}),
-    ("/v1/rerank", {"query": "a", "documents": ["b"]}),
-    ("/v2/rerank", {"query": "a", "documents": ["b"]}),
-    ("/embed_sparse", {"inputs": "a"}),
-    ("/tokenize", {"inputs": "a"}),
-    ("/match", {"left": ["a b"], "right": ["a b"]}),
-    ("/explain", {"inputs": {"source_sentence": "cars", "target_sentence": "car"}}),
-    ("/v2/embed", {"texts": ["a"]}),
-    ("/api/embed", {"model": "paragram-phrase", "input": "a"}),
-    ("/embeddings", {"input": "a"}),
-    ("/openai/deployments/paragram-phrase/embeddings", {"input": "a"}),
-    ("/invocations", {"inputs": "a"}),
-    ("/info", None),
-    ("/health", None),
-    ("/v1/models/paragram-phrase", None),
+PAIR = {"source_sentence": "cars", "target_sentence": "car"}
+RANKED = {"query": "a", "documents": ["b"]}
+MODEL = "paragram-phrase"
+# The template of each route, a path of it, and a body that it answers; None where it takes GET.
+ROUTES: list[tuple[str, str, Any]] = [
+    ("/embed", "/embed", {"inputs": "a"}),
+    ("/embed_sparse", "/embed_sparse", {"inputs": "a"}),
+    ("/similarity", "/similarity", {"inputs": TEXTS}),
+    ("/", "/", {"inputs": "a"}),
+    ("/", "/", {"inputs": TEXTS}),
+    ("/match", "/match", {"left": ["a b"], "right": ["a b"]}),
+    ("/explain", "/explain", {"inputs": PAIR}),
+    ("/rerank", "/rerank", {"query": "a", "texts": ["b"]}),
+    ("/rerank", "/rerank", RANKED),
+    ("/v1/rerank", "/v1/rerank", RANKED),
+    ("/v2/rerank", "/v2/rerank", RANKED),
+    ("/reranker/rerank", "/reranker/rerank", {"query": "a", "texts": ["b"]}),
+    ("/search", "/search", {"queries": "a"}),
+    ("/rows", "/rows", {}),
+    ("/predict", "/predict", {"inputs": "a"}),
+    ("/tokenize", "/tokenize", {"inputs": "a"}),
+    ("/v1/embeddings", "/v1/embeddings", {"input": "a"}),
+    ("/embeddings", "/embeddings", {"input": "a"}),
+    ("/openai/deployments/{deployment}/embeddings", f"/openai/deployments/{MODEL}/embeddings", {"input": "a"}),
+    ("/v1/embed", "/v1/embed", {"texts": ["a"]}),
+    ("/v2/embed", "/v2/embed", {"texts": ["a"]}),
+    ("/api/embed", "/api/embed", {"model": MODEL, "input": "a"}),
+    ("/api/embeddings", "/api/embeddings", {"model": MODEL, "prompt": "a"}),
+    ("/api/show", "/api/show", {"model": MODEL}),
+    ("/api/pull", "/api/pull", {"model": MODEL, "stream": False}),
+    ("/invocations", "/invocations", {"inputs": "a"}),
+    ("/admin/reload", "/admin/reload", {}),
+    ("/info", "/info", None),
+    ("/metrics", "/metrics", None),
+    ("/v1/models", "/v1/models", None),
+    ("/v1/models/{model:path}", f"/v1/models/{MODEL}", None),
+    ("/reranker/info", "/reranker/info", None),
+    ("/api/tags", "/api/tags", None),
+    ("/api/ps", "/api/ps", None),
+    ("/api/version", "/api/version", None),
+    ("/health", "/health", None),
+    ("/ready", "/ready", None),
+    ("/ping", "/ping", None),
+    ("/v2/health/live", "/v2/health/live", None),
+    ("/v2/health/ready", "/v2/health/ready", None),
 ]
+# These need nothing of the models.
+WITHOUT_MODELS = {"/health", "/v2/health/live", "/api/version"}
+# Without a key models are not reloaded.
+UNTOUCHED = [403 if path == "/admin/reload" else 200 for _, path, _ in ROUTES]
+
+pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
+
 Guards = Callable[[FastAPI, pytest.MonkeyPatch], None]
 
 
@@ -223,26 +258,45 @@ def a_limit_of_the_application_on_bodies(app: FastAPI, patch: pytest.MonkeyPatch
     app.middleware_stack = None
 
 
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory, small: Embedder) -> Settings:
+    """With an index and a head."""
+    folder = tmp_path_factory.mktemp("added")
+    index = gramvec.Index.build(folder / "things.index", ["a", "b"], model=small)
+    head = Head.of(
+        small.embed(["a", "b"]), np.zeros(2, np.float32), labels=("a", "b"), threshold=0.5, model=small.name,
+        digest=small.digest,
+    )  # fmt: skip
+    head.save(folder / "x.head")
+    return Settings(index=(f"things={index.path}",), head=(f"x={folder / 'x.head'}",))
+
+
 @pytest.fixture(params=["ours", "included"])
-def app(request: Any, small: Embedder) -> FastAPI:
+def app(request: Any, settings: Settings, small: Embedder) -> FastAPI:
     if request.param == "ours":
-        return create_app(Settings(), small)
+        return create_app(settings, small)
     app = FastAPI()
-    app.include_router(router(Settings(), small))
+    app.include_router(router(settings, small))
     return app
 
 
 def statuses(client: TestClient) -> list[int]:
-    return [client.request("GET" if body is None else "POST", path, json=body).status_code for path, body in ROUTES]
+    return [client.request("GET" if body is None else "POST", path, json=body).status_code for _, path, body in ROUTES]
 
 
 def expected(name: str) -> list[int]:
     match name:
         case "a_limit_of_the_application_on_bodies":
-            return [200 if body is None else 413 for _, body in ROUTES]
-        case "an_override_of_our_dependency":  # health and the list of words need nothing of the models
-            return [200 if path == "/health" else 403 for path, _ in ROUTES]
+            return [200 if body is None else 413 for _, _, body in ROUTES]
+        case "an_override_of_our_dependency":
+            return [200 if path in WITHOUT_MODELS else 403 for _, path, _ in ROUTES]
     return [403] * len(ROUTES)
+
+
+def test_every_route_is_in_the_table(settings: Settings, small: Embedder) -> None:
+    made = router(settings, small).routes
+    there = {(next(iter(route.methods)), route.path) for route in made if isinstance(route, fastapi.routing.APIRoute)}
+    assert there == {("GET" if body is None else "POST", template) for template, _, body in ROUTES}
 
 
 # Of routes that an application has included FastAPI makes others, with a copy of what they have.
@@ -271,14 +325,14 @@ def test_what_is_added_before_the_start_is_seen(app: FastAPI, monkeypatch: pytes
 def test_what_is_added_after_the_start_is_seen(app: FastAPI, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     skip_copies(app, name)
     with TestClient(app) as client:
-        assert statuses(client) == [200] * len(ROUTES)
+        assert statuses(client) == UNTOUCHED
         AFTER[name](app, monkeypatch)
         assert statuses(client) == expected(name)
 
 
 @pytest.mark.parametrize("place", ["ours", "included"])
 def test_what_solves_in_the_place_of_fastapi_is_asked(
-    small: Embedder, monkeypatch: pytest.MonkeyPatch, place: str
+    settings: Settings, small: Embedder, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     """As Sentry's does, which is there before the routes of an application are made."""
     asked: list[str] = []
@@ -294,21 +348,64 @@ def test_what_solves_in_the_place_of_fastapi_is_asked(
         return watch
 
     monkeypatch.setattr(fastapi.routing, "get_request_handler", watched)
-    app = create_app(Settings(), small) if place == "ours" else FastAPI()
+    app = create_app(settings, small) if place == "ours" else FastAPI()
     if place == "included":
-        app.include_router(router(Settings(), small))
+        app.include_router(router(settings, small))
     with TestClient(app) as client:
-        assert statuses(client) == [200] * len(ROUTES)
-    assert asked == [path for path, _ in ROUTES]
+        assert statuses(client) == UNTOUCHED
+    assert asked == [path for _, path, _ in ROUTES]
+
+
+def of_an_inclusion(ours: APIRouter) -> FastAPI:
+    app = FastAPI()
+    app.include_router(ours, dependencies=[Depends(no)])
+    return app
+
+
+def of_an_application(ours: APIRouter) -> FastAPI:
+    app = FastAPI(dependencies=[Depends(no)])
+    app.include_router(ours)
+    return app
+
+
+def of_a_router_around(ours: APIRouter) -> FastAPI:
+    around, app = APIRouter(dependencies=[Depends(no)]), FastAPI()
+    around.include_router(ours)
+    app.include_router(around)
+    return app
+
+
+@pytest.mark.parametrize("include", [of_an_inclusion, of_an_application, of_a_router_around])
+def test_a_dependency_of_a_router_is_solved(
+    settings: Settings, small: Embedder, include: Callable[[APIRouter], FastAPI]
+) -> None:
+    with TestClient(include(router(settings, small))) as client:
+        assert statuses(client) == [403] * len(ROUTES)
 
 
 def test_a_dependency_of_an_inclusion_that_fastapi_no_longer_names_is_solved(
-    small: Embedder, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, small: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A route that overlooks one would be open behind a login."""
-    app = FastAPI()
-    app.include_router(router(Settings(), small), dependencies=[Depends(no)])
-
+    app = of_an_inclusion(router(settings, small))
     monkeypatch.setattr(fastapi.routing, "_FASTAPI_SCOPE_KEY", "another name")
     with TestClient(app) as client:
+        assert statuses(client) == [403] * len(ROUTES)
+
+
+def test_a_handler_of_errors_is_asked(app: FastAPI) -> None:
+    @app.exception_handler(starlette.exceptions.HTTPException)
+    async def answer(request: Request, error: starlette.exceptions.HTTPException) -> Response:
+        return PlainTextResponse("no", 418)
+
+    with TestClient(app) as client:
+        assert {client.post(path, content=b"{").status_code for _, path, body in ROUTES if body is not None} == {418}
+
+
+def test_what_is_around_a_mounted_application_is_asked(settings: Settings, small: Embedder) -> None:
+    ours = create_app(settings, small)
+    theirs = FastAPI(lifespan=ours.router.lifespan_context)
+    theirs.add_middleware(Guard)
+    theirs.mount("/below", ours)
+    with TestClient(theirs, base_url="http://testserver/below") as client:
         assert statuses(client) == [403] * len(ROUTES)
