@@ -166,6 +166,23 @@ def serves(port: int) -> bool:
         return False
 
 
+def serves_at(path: Path) -> bool:
+    """Whether /ready says so at a Unix socket. Its path is there a moment before anything listens."""
+    with socket.socket(socket.AF_UNIX) as trial:  # httpcore leaves one open that could not be connected
+        if trial.connect_ex(str(path)):
+            return False
+    with client_at(path) as client:
+        try:
+            return client.get("/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def client_at(path: Path) -> httpx.Client:
+    """A client of what listens at a Unix socket."""
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://here", timeout=PATIENCE)
+
+
 def until(condition: Callable[[], object]) -> None:
     """Wait until the condition holds; fail if it never does."""
     deadline = time.monotonic() + PATIENCE

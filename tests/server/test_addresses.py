@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,15 @@ def test_everybody_of_this_host_may_connect_to_the_path(tmp_path: Path) -> None:
             assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o666
     finally:
         os.umask(before)
+
+
+def test_a_service_that_has_bound_a_path_and_does_not_listen_yet_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX) as another:
+        another.bind(str(path))
+        soon = threading.Timer(0.05, another.listen)
+        soon.start()
+        with refused(GramvecError, "another process listens there"):
+            listen_at_addresses(Settings(unix_socket=path)).__enter__()
+        soon.join()
+        assert path.exists()

@@ -14,7 +14,7 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running, served_process, serves, until
+from http_support import PATIENCE, running, served_process, serves, serves_at, until
 from proxy_support import haproxy, needs_haproxy, needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ def test_haproxy_asks_at_a_unix_socket(tmp_path: Path) -> None:
     options = ["serve", "--model", str(MODELS / "paragram-phrase"), "--unix-socket", str(path)]
     with subprocess.Popen([sys.executable, "-m", "gramvec", *options], stderr=subprocess.DEVNULL) as service:
         try:
-            until(path.exists)
+            until(lambda: serves_at(path))
             with haproxy([f"unix@{path}"]) as port, asking(port) as client:
                 until(lambda: client.post("/embed", json=BODY).status_code == 200)
         finally:

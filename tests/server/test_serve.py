@@ -22,7 +22,7 @@ from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.edge import run as http_server
 from gramvec.server.settings import Settings, settings_from
-from http_support import COMMAND, PATIENCE, served_process, serves, until
+from http_support import COMMAND, PATIENCE, served_process, serves, serves_at, until
 
 pytestmark = pytest.mark.slow
 
@@ -222,9 +222,7 @@ def test_a_daemon_without_standard_streams_ends_with_0(tmp_path: Path, closed: s
     command = f"{sys.executable} -m gramvec serve --unix-socket {path} --model sif --workers {workers} {closed}"
     with subprocess.Popen(["/bin/sh", "-c", f"exec {command}"], stderr=subprocess.DEVNULL) as process:
         try:
-            transport = httpx.HTTPTransport(uds=str(path))
-            with httpx.Client(transport=transport, base_url="http://local", timeout=PATIENCE) as client:
-                until(lambda: path.exists() and client.get("/ready").status_code == 200)
+            until(lambda: serves_at(path))
             process.terminate()
             assert process.wait(PATIENCE) == 0
         finally:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from conftest import MODELS, ROOT
-from http_support import COMMAND, PATIENCE, until
+from http_support import COMMAND, PATIENCE, client_at, serves_at, until
 from proxy_support import needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
@@ -23,26 +23,11 @@ pytestmark = pytest.mark.slow
 SERVE = [*COMMAND, "--model", str(MODELS / "sif")]
 
 
-def ready(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as trial:  # httpcore leaves one open that could not be connected
-        if trial.connect_ex(str(path)):
-            return False
-    with client_of(path) as client:
-        try:
-            return client.get("/ready").status_code == 200
-        except httpx.TransportError:  # the process at the door leaves, and the workers take over
-            return False
-
-
-def client_of(path: Path) -> httpx.Client:
-    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://here", timeout=PATIENCE)
-
-
 @contextmanager
 def served(path: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen([*SERVE, "--unix-socket", str(path), *options], stderr=subprocess.DEVNULL) as process:
         try:
-            until(lambda: ready(path))
+            until(lambda: serves_at(path))
             yield process
         finally:
             process.kill()
@@ -52,7 +37,7 @@ def served(path: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_it_is_served_there_and_the_path_goes_with_it(tmp_path: Path, workers: str) -> None:
     path = tmp_path / "s"
     with served(path, "--workers", workers) as process:
-        with client_of(path) as client:
+        with client_at(path) as client:
             answer = client.post("/embed", json={"inputs": ["a", "b"]})
             assert (answer.status_code, len(answer.json())) == (200, 2)
             assert client.get("/openapi.json").status_code == 200
@@ -66,7 +51,7 @@ def test_it_is_served_there_and_the_path_goes_with_it(tmp_path: Path, workers: s
             1,
             f"Error: cannot listen on {path}: another process listens there; choose another\n",
         )
-        assert ready(path)
+        assert serves_at(path)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         assert not path.exists()

@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
@@ -33,6 +34,8 @@ EVERY_ADDRESS, EVERY_ADDRESS_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 (asked for 
 # The system does not have an address, or its whole family.
 NOT_HERE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 OPEN_TO_ALL = 0o666
+# A service that is starting, too, has bound its path a moment before it listens.
+UNTIL_LISTENING_SECONDS = 0.5
 
 
 def serve(settings: Settings) -> None:
@@ -182,18 +185,27 @@ def _listen_at_path(path: Path) -> Iterator[socket.socket]:
                 path.unlink()
 
 
+def _is_refused(path: Path) -> bool:
+    """Return True if nothing listens at this path, also after a moment. Raises OSError."""
+    for pause in (UNTIL_LISTENING_SECONDS, 0.0):
+        with socket.socket(socket.AF_UNIX) as asking:
+            try:
+                asking.connect(str(path))
+            except (ConnectionRefusedError, FileNotFoundError):
+                time.sleep(pause)
+            else:
+                return False
+    return True
+
+
 def _bind(path: Path) -> socket.socket:
     """Return a socket that listens at a path; what a service that was killed has left there is replaced."""
     if os.path.lexists(path):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise OSError(errno.EEXIST, "something else is there")
-        with socket.socket(socket.AF_UNIX) as asking:
-            try:
-                asking.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
-            else:
-                raise OSError(errno.EADDRINUSE, "another process listens there")
+        if not _is_refused(path):
+            raise OSError(errno.EADDRINUSE, "another process listens there")
+        path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(str(path))
