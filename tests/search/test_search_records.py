@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import gramvec
+from conftest import MODELS
 from gramvec import Embedder
 from gramvec.errors import InputError
 
@@ -30,6 +35,24 @@ def test_any_column_of_texts_is_built_and_asked(
     assert index.add(made(["a yellow fruit"])) == 4
     for again in (copy.deepcopy(index), pickle.loads(pickle.dumps(index))):
         assert again.search(TEXTS, k=2) == index.search(TEXTS, k=2)
+
+
+def test_a_kill_leaves_none_of_the_records(tmp_path: Path) -> None:
+    ours, spooled = tmp_path / "ours", tmp_path / "spooled"
+    spooled.mkdir()
+    code = f"""
+import os, signal
+import gramvec
+
+def records():
+    yield from ("a",) * 100_000
+    os.kill(os.getpid(), signal.SIGKILL)
+
+gramvec.Index.build({str(ours)!r}, records(), model={str(MODELS / "paragram-phrase")!r})
+"""
+    environment = {**os.environ, "TMPDIR": str(spooled)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, [*spooled.iterdir()], ours.exists()) == (-signal.SIGKILL, [], False), done.stderr
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
