@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gramvec import Embedder
 from gramvec.server import responses
@@ -135,3 +137,15 @@ def test_an_http_1_0_client_gets_a_large_answer_whole(plain_server: RunningServe
         head, _, content = read_all(connection).partition(b"\r\n\r\n")
     assert b"transfer-encoding" not in head.lower()
     assert len(json.loads(content)) == 700
+
+
+SPACES = "".join(character for code in range(0x3001) if (character := chr(code)).isspace())
+
+
+@given(
+    st.lists(st.text(st.sampled_from(f"{SPACES}aé\0\x7f") | st.characters(codec="ascii")), max_size=4), st.booleans()
+)
+def test_words_are_those_of_split(texts: list[str], in_pieces: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(responses, "PIECE_CHARACTERS", 3 if in_pieces else 1_000_000)
+        assert asyncio.run(responses.count_words(texts)) == sum(len(text.split()) for text in texts)

@@ -29,6 +29,8 @@ PIECE_NUMBERS = 96 * 1024
 ENTRY_NUMBERS = 16
 # Splitting this many characters into words holds the loop for about 2 ms.
 PIECE_CHARACTERS = 128 * 1024
+# White space of ASCII, as `str.split` knows it, becomes a space, and all else a "w".
+SPACE_OR_WORD = bytes(ord(" " if chr(code).isspace() else "w") for code in range(128)) + b"w" * 128
 # Texts that a header names at most.
 MAX_LISTED = 100
 
@@ -139,14 +141,24 @@ def base64_of_each(rows: Array) -> list[bytes]:
 
 async def count_words(texts: Sequence[str]) -> int:
     """Return the number of words, which `usage` calls tokens: runs of characters between white space, in all texts."""
+    if sum(map(len, texts)) <= PIECE_CHARACTERS:
+        return _count_words(texts)
     words = since = 0
     for text in texts:
-        words += len(text.split())
+        words += _count_words([text])
         since += len(text)
         if since > PIECE_CHARACTERS:
             since = 0
             await asyncio.sleep(0)
     return words
+
+
+def _count_words(texts: Sequence[str]) -> int:
+    """Return the number of words. To split texts in ASCII takes five times as long as to count where words begin."""
+    joined = " ".join(texts)
+    if not joined.isascii():
+        return len(joined.split())
+    return f" {joined}".encode().translate(SPACE_OR_WORD).count(b" w")
 
 
 def list_paths(paths: Sequence[str]) -> bytes:
