@@ -43,6 +43,24 @@ def test_a_short_job_writes_nothing_into_a_log(monkeypatch: pytest.MonkeyPatch) 
     assert written.getvalue() == ""
 
 
+def test_a_notebook_has_its_own_bar() -> None:
+    """A real kernel, in which tqdm finds widgets; without these it says so itself, and the log has lines."""
+    nbclient = pytest.importorskip("nbclient", reason="a notebook needs nbclient, ipykernel and ipywidgets")
+    pytest.importorskip("ipykernel", reason="a notebook needs ipykernel")
+    pytest.importorskip("ipywidgets", reason="a notebook's bar needs ipywidgets")
+    import nbformat
+
+    script = (
+        "from gramvec.jobs.common.bars import progress_bar\n"
+        "with progress_bar('indexing', 10) as bar:\n    bar.update(10)\n"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(script)])
+    nbclient.NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
+    shown = [output.get("data", {}) for output in notebook.cells[0].outputs]
+    assert ["application/vnd.jupyter.widget-view+json" in data for data in shown] == [True], shown
+    assert "indexing" in shown[0]["text/plain"]
+
+
 def test_a_terminal_has_a_bar() -> None:
     script = (
         "from gramvec.jobs.common.bars import progress_bar\n"

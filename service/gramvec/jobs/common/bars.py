@@ -18,7 +18,8 @@ LINE_SECONDS = 10
 def progress_bar(title: str, total: int | None = None, unit: str = " rows", **options: Any) -> tqdm[Any]:
     """Return a bar of tqdm on stderr, with the rate and the time left.
 
-    On a terminal it is drawn over itself, in a notebook it is the notebook's, elsewhere it is a line every ten seconds.
+    In a notebook, which tqdm knows, it is the notebook's, on a terminal it is drawn over itself, elsewhere it is a line
+    every ten seconds.
 
     Args:
         title: what is done.
@@ -26,15 +27,14 @@ def progress_bar(title: str, total: int | None = None, unit: str = " rows", **op
         unit: what is counted.
         options: other arguments of tqdm.
     """
+    from tqdm import auto  # brings asyncio, which the command line has no other use for
+    from tqdm.autonotebook import tqdm as detected
+
     arguments: dict[str, Any] = {"desc": title, "total": total, "unit": unit, "unit_scale": True, "file": sys.stderr}
     arguments |= options
-    if sys.stderr.isatty():
-        return tqdm(**arguments, dynamic_ncols=True)
-    if "ipykernel" in sys.modules:
-        from tqdm.auto import tqdm as notebook_bar
-
-        return notebook_bar(**arguments)
-    return _Lines(**arguments)
+    if detected is not tqdm:
+        return auto.tqdm(**arguments)
+    return tqdm(**arguments, dynamic_ncols=True) if sys.stderr.isatty() else _Lines(**arguments)
 
 
 class _Lines(tqdm):  # type: ignore[type-arg]
