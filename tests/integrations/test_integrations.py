@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -17,13 +18,14 @@ import pytest
 
 from conftest import MODELS
 from errors_support import refused
-from gramvec import Embedder, integrations
+from gramvec import Embedder, Index, integrations
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.integrations import models
 from gramvec.integrations.models import MAX_OPEN, embed_texts, name_to_store, open_model
 from gramvec.server.settings import Settings
+from gramvec_training.evaluation.ranking import DEPTH, find_retrieval_sets, ndcg
 from http_support import running
 
 # The libraries warn of each other.
@@ -31,6 +33,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 TEXTS = ["cheap flights", "low-cost air fares", "ripe bananas", "a yellow fruit"]
 FOLDER = str(MODELS / DEFAULT_MODEL)
+RETRIEVAL = Path(os.environ.get("GRAMVEC_DATA", "/nonexistent")) / "dev" / "retrieval" / "adi"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -148,6 +151,103 @@ def test_langchain_searches_with_it(embedder: Embedder) -> None:
     assert store.similarity_search("chep flihgts", k=1)[0].page_content == TEXTS[0]
     with refused(BundleError, "'no-such-model'"):
         integrations.LangChainEmbeddings("no-such-model")
+
+
+RECORDS = [
+    {"key": "a", "text": "lost parcel", "team": "post", "score": 3},
+    {"key": "b", "text": "parcel is late", "team": "post"},
+    {"key": "c", "text": "reset my password", "team": "web"},
+]
+
+
+@pytest.fixture(scope="module")
+def index(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    needs("tantivy")
+    return Index.build(tmp_path_factory.mktemp("index") / "x.index", RECORDS, model=embedder, id="key", filter=["team"])
+
+
+def wrong_options(make: Any, index: Index) -> None:
+    for options, names in (
+        ({"where": {"text": "x"}}, ["team"]),
+        ({"only": "both"}, ["only"]),
+        ({"min_score": -1}, ["min_score"]),
+        ({"filters": {}}, ["filters", "where"]),
+    ):
+        with refused(InputError, *names):
+            make(index, **options)
+    with refused(InputError, "index", "int"):
+        make(3)
+    with refused(InputError, "not an index"):
+        make(str(index.path.with_name("none")))
+
+
+def test_langchain_retrieves_what_the_index_finds(index: Index) -> None:
+    needs("langchain_core")
+    from langchain_core.runnables import RunnableLambda
+
+    retriever = integrations.LangChainRetriever(str(index.path), k=2, tags=["mine"])
+    found = retriever.invoke("parcle lost")
+    expected = index.search("parcle lost", 2)[0]
+    assert [(one.id, one.page_content) for one in found] == [(hit.id, hit.record["text"]) for hit in expected]
+    assert found[0].metadata == {"key": "a", "team": "post", "score": 3, "gramvec_score": expected[0].score}
+    assert found[1].metadata == {"key": "b", "team": "post", "score": expected[1].score}
+    assert asyncio.run(retriever.ainvoke("parcle lost")) == found
+    assert [one.id for one in retriever.invoke("parcel", k=3, where={"team": "web"})] == ["c"]
+    narrowed = integrations.LangChainRetriever(index, where={"team": ["post"]}, only="letters", min_score=0.1)
+    assert {one.id for one in narrowed.invoke("parcel")} == {"a", "b"}
+    assert retriever.batch(["parcel", ""])[1] == [] and retriever.invoke("\U0001f642") == []
+    assert len(retriever.invoke("parcel " * 50_000)) == 2  # cut, as texts to embed are
+    chain = retriever | RunnableLambda(lambda documents: documents[0].page_content)
+    assert chain.invoke("pasword") == "reset my password"
+    wrong_options(integrations.LangChainRetriever, index)
+    with refused(InputError, "k"):
+        integrations.LangChainRetriever(index, k=0)
+    with refused(InputError, "k"):
+        retriever.invoke("parcel", k="2")
+    with refused(InputError, "int"):
+        retriever.invoke(3)  # type: ignore[arg-type]
+
+
+def test_llama_index_retrieves_what_the_index_finds(index: Index) -> None:
+    needs("llama_index.core")
+    from llama_index.core.schema import QueryBundle
+
+    retriever = integrations.LlamaIndexRetriever(str(index.path), similarity_top_k=2)
+    found = retriever.retrieve("parcle lost")
+    expected = index.search("parcle lost", 2)[0]
+    assert [(one.node_id, one.text, one.score) for one in found] == [
+        (hit.id, hit.record["text"], hit.score) for hit in expected
+    ]
+    assert found[0].metadata == {"key": "a", "team": "post", "score": 3}
+    assert asyncio.run(retriever.aretrieve(QueryBundle("parcle lost"))) == found
+    assert retriever.retrieve("") == []
+    narrowed = integrations.LlamaIndexRetriever(index, where={"team": "web"})
+    assert [one.node_id for one in narrowed.retrieve("parcel")] == ["c"]
+    wrong_options(integrations.LlamaIndexRetriever, index)
+    with refused(InputError, "k"):
+        integrations.LlamaIndexRetriever(index, similarity_top_k=0)
+
+
+@pytest.mark.skipif(not RETRIEVAL.is_dir(), reason="GRAMVEC_DATA has no dev/retrieval/adi")
+def test_retrievers_rank_as_the_index_does_and_better_than_meaning_alone(embedder: Embedder, tmp_path: Path) -> None:
+    needs("tantivy", "langchain_core", "llama_index.core")
+    from langchain_core.vectorstores import InMemoryVectorStore
+
+    (one,) = find_retrieval_sets(RETRIEVAL)
+    built = Index.build(tmp_path / "x.index", one.documents, model=embedder)  # ids count from 1
+    store = InMemoryVectorStore.from_texts(
+        one.documents, integrations.LangChainEmbeddings(embedder), ids=[str(at + 1) for at in range(len(one.documents))]
+    )
+    langchain, llama_index = integrations.LangChainRetriever(built), integrations.LlamaIndexRetriever(built)
+
+    def quality(ids_of: Any) -> float:
+        found = [[int(given_id) - 1 for given_id in ids_of(query)] for query in one.queries]
+        return float(np.mean([ndcg(places, grades, DEPTH) for places, grades in zip(found, one.grades, strict=True)]))
+
+    expected = quality(lambda query: [hit.id for hit in built.search([query], 10, truncate=True)[0]])
+    assert quality(lambda query: [document.id for document in langchain.invoke(query)]) == expected
+    assert quality(lambda query: [node.node_id for node in llama_index.retrieve(query)]) == expected
+    assert expected > quality(lambda query: [document.id for document in store.similarity_search(query, k=10)])
 
 
 def test_a_service_stands_in_for_a_model_where_nothing_is_written_down(embedder: Embedder) -> None:

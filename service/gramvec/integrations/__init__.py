@@ -1,4 +1,4 @@
-"""Interfaces of other libraries over a gramvec model.
+"""Interfaces of other libraries over a gramvec model, or an index of one.
 
 Each name imports its library on first use and reports a missing one. A new library is a file here with its names in
 `_WHERE`, and a test that runs the real library.
@@ -14,8 +14,8 @@ from gramvec.errors import InputError
 if TYPE_CHECKING:
     from gramvec.integrations.bertopic import BertopicBackend
     from gramvec.integrations.haystack import HaystackDocumentEmbedder, HaystackTextEmbedder
-    from gramvec.integrations.langchain import LangChainEmbeddings
-    from gramvec.integrations.llama_index import LlamaIndexEmbedding
+    from gramvec.integrations.langchain import LangChainEmbeddings, LangChainRetriever
+    from gramvec.integrations.llama_index import LlamaIndexEmbedding, LlamaIndexRetriever
     from gramvec.integrations.mteb import MtebEncoder, mteb_meta
     from gramvec.integrations.scikit_learn import TextEmbedder
     from gramvec.integrations.stores.chroma import ChromaEmbeddingFunction
@@ -31,7 +31,9 @@ __all__ = [
     "HaystackTextEmbedder",
     "LanceEmbeddingFunction",
     "LangChainEmbeddings",
+    "LangChainRetriever",
     "LlamaIndexEmbedding",
+    "LlamaIndexRetriever",
     "MtebEncoder",
     "TextEmbedder",
     "mteb_meta",
@@ -48,7 +50,9 @@ _WHERE = {
     "HaystackTextEmbedder": ("haystack", "haystack-ai"),
     "LanceEmbeddingFunction": ("stores.lancedb", "lancedb"),
     "LangChainEmbeddings": ("langchain", "langchain-core"),
+    "LangChainRetriever": ("langchain", "langchain-core"),
     "LlamaIndexEmbedding": ("llama_index", "llama-index-core"),
+    "LlamaIndexRetriever": ("llama_index", "llama-index-core"),
     "MtebEncoder": ("mteb", "mteb"),
     "TextEmbedder": ("scikit_learn", "scikit-learn"),
     "mteb_meta": ("mteb", "mteb"),

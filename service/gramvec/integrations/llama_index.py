@@ -1,12 +1,16 @@
-"""LlamaIndex's `BaseEmbedding` over a model."""
+"""LlamaIndex's `BaseEmbedding` over a model, and a retriever over an index of ours."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import Field
 
+from gramvec.integrations.indexes import IndexOrFolder, check_options, find_texts, open_index
 from gramvec.integrations.models import ModelName, embed_lists, name_to_store, open_model
 
 
@@ -41,3 +45,32 @@ class LlamaIndexEmbedding(BaseEmbedding):
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._get_query_embedding(query)
+
+
+class LlamaIndexRetriever(BaseRetriever):
+    """LlamaIndex retriever of the nodes that `gramvec.Index.search` finds, by letters and meaning, the best first.
+
+    A node has the row's text and id, the row's other columns as metadata, and the score of the search. Long queries
+    are cut.
+
+    Args:
+        index: A gramvec.Index, or its folder.
+        similarity_top_k: Nodes for a query, at most.
+        options: `where`, `only`, `min_score` and `literal` of Index.search, and `callback_manager`.
+    """
+
+    def __init__(self, index: IndexOrFolder, *, similarity_top_k: int = 10, **options: Any) -> None:
+        base = {name: options.pop(name) for name in ("callback_manager", "verbose") if name in options}
+        self._index = open_index(index)
+        self._options = {"k": similarity_top_k, **options}
+        check_options(self._index, self._options)
+        super().__init__(**base)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [
+            NodeWithScore(node=TextNode(id_=found.id, text=found.text, metadata=found.others), score=found.score)
+            for found in find_texts(self._index, query_bundle.query_str, self._options)
+        ]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
