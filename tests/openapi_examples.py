@@ -30,7 +30,7 @@ TARGET = Path(openapi.__file__).with_name("examples.json")
 MODEL = Path(__file__).parents[1] / "models" / "gramvec-en"
 KEY = "a-key"
 # Served files of an example service: the rows of an index, and the labels of a head with their shares.
-TICKETS = ["lost parcel", "late parcel", "hello"]
+TICKETS = [{"id": str(at), "text": text} for at, text in enumerate(["lost parcel", "late parcel", "hello"], 1)]
 LABELS = {"card_lost": 0.93, "card_stolen": 0.07}
 # Values that differ from run to run or are too long to show.
 UNSHOWN = {"get /info", "get /metrics", "get /"}
@@ -40,7 +40,7 @@ BODY = b'{"inputs": "a", "input": "a"}'
 
 def served_files(folder: Path, embedder: Embedder) -> dict[str, list[str]]:
     """Make the index and the head of the example service, as settings name them."""
-    index = gramvec.Index.build(folder / "x.index", TICKETS, model=embedder)
+    index = gramvec.Index.build(folder / "x.index", TICKETS, model=embedder, id="id")
     head = folder / "x.head"
     logits = np.log(np.array([*LABELS.values()], np.float32))
     none = np.zeros((len(LABELS), embedder.dimension), np.float32)
@@ -133,9 +133,14 @@ async def own_refusals(embedder: Embedder, key: str) -> dict[str, Any]:
 
     await keep(plain, "post /search", {"queries": "a"})
     await keep(plain, "post /predict", {"inputs": "a"})
+    await keep(plain, "post /rows/add", {"rows": [{}]})
+    await keep(plain, "post /rows/remove", {"ids": ["9"]})
     await keep(plain, "get /metrics")
     await keep(plain, "post /admin/reload")
-    from gramvec.server.errors import error_value, reload_failed_error, reload_running_error
+    from gramvec.server.errors import error_value, index_busy_error, reload_failed_error, reload_running_error
+
+    for name in ("add", "remove"):
+        found[f"post /rows/{name} 409"] = error_value(index_busy_error("tickets"))
 
     found["post /admin/reload 409"] = error_value(reload_running_error())
     found["post /admin/reload 422"] = error_value(
@@ -160,7 +165,9 @@ async def examples() -> dict[str, Any]:
     """Return all examples by method, path and status."""
     embedder = gramvec.load(str(MODEL))
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings.model_validate({"api_key": [KEY], **served_files(Path(folder), embedder)})
+        settings = Settings.model_validate(
+            {"api_key": [KEY], "write_key": [KEY], **served_files(Path(folder), embedder)}
+        )
         app = create_app(settings, embedder)
         service: Service = app.state.gramvec
         service.attach(embedder, attached=service.given_attached)

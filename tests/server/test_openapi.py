@@ -33,7 +33,10 @@ def client(
     embedder: Embedder, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TestClient]:
     index = gramvec.Index.build(
-        tmp_path_factory.mktemp("index") / "x.index", ["lost parcel", "late parcel", "hello"], model=embedder
+        tmp_path_factory.mktemp("index") / "x.index",
+        [{"id": str(at), "text": text} for at, text in enumerate(["lost parcel", "late parcel", "hello"], 1)],
+        model=embedder,
+        id="id",
     )
     keys = [request.param] if request.param else []
     head = index.path.with_name("x.head")
@@ -45,7 +48,7 @@ def client(
         digest=embedder.digest,
     ).save(head)  # fmt: skip
     served = {"index": [f"tickets={index.path}"], "head": [f"intents={head}"]}
-    chosen = Settings.model_validate({"api_key": keys, **served})
+    chosen = Settings.model_validate({"api_key": keys, "write_key": [KEY], **served})
     headers = BEARER if request.param else {}
     with asking(chosen, embedder, headers=headers) as opened:
         yield opened
@@ -121,7 +124,9 @@ def test_every_example_works_as_it_stands(client: TestClient, document: dict[str
         assert media["examples"], path
         shown = operation["responses"]["200"]["content"]["application/json"]["example"]
         for place, example in enumerate(media["examples"].values()):
-            answer = client.request(method, re.sub(r"\{\w+\}", "gramvec-en", path), json=example["value"])
+            headers = BEARER if operation.get("security") else {}  # the key to write, which is another one elsewhere
+            named = re.sub(r"\{\w+\}", "gramvec-en", path)
+            answer = client.request(method, named, json=example["value"], headers=headers)
             assert answer.status_code == 200, (path, example, answer.text)
             assert place or untimed(answer.json()) == near(untimed(shown)), path
         tried.add(path)
@@ -155,14 +160,15 @@ def test_every_answer_in_json_has_a_type(document: dict[str, Any]) -> None:
 
 def test_the_command_serves_the_same_document(document: dict[str, Any], client: TestClient) -> None:
     """It imports FastAPI in a way of its own."""
-    options = [] if "authorization" not in client.headers else ["--api-key", KEY]
+    options = ["--write-key", KEY, *([] if "authorization" not in client.headers else ["--api-key", KEY])]
     with served_process("--model", str(MODELS / "paragram-phrase"), *options) as (_, port):
         assert httpx.get(f"http://127.0.0.1:{port}/openapi.json", timeout=PATIENCE).json() == document
 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
     found = {f"{method} {path}" for method, path, _ in operations(document)}
-    posts = "/ /embed /embed_sparse /similarity /explain /match /search /rows /predict /admin/reload /v1/embeddings"
+    posts = "/ /embed /embed_sparse /similarity /explain /match /search /rows /rows/add /rows/remove /predict"
+    posts += " /admin/reload /v1/embeddings"
     posts += " /tokenize /v1/embed /v2/embed /api/embed /api/embeddings /api/show /invocations"
     posts += " /api/pull /reranker/rerank /openai/deployments/{deployment}/embeddings"
     gets = "/ /health /ready /info /metrics /v1/models /v1/models/{model} /ping /v2/health/live /v2/health/ready"
@@ -200,7 +206,7 @@ def test_references_lead_somewhere_and_our_own_shapes_refuse_unknown_fields(docu
     for kind, name in re.findall(r'"#/components/(\w+)/([^"]+)"', json.dumps(document)):
         assert name in document["components"][kind]
     schemas = document["components"]["schemas"]
-    for name in ("SearchRequest", "MatchRequest", "ExplainRequest"):
+    for name in ("SearchRequest", "AddRequest", "RemoveRequest", "MatchRequest", "ExplainRequest"):
         assert schemas[name]["additionalProperties"] is False
     for name in ("EmbedRequest", "SimilarityRequest", "EmbeddingsRequest", "RerankRequest", "PredictRequest"):
         assert "additionalProperties" not in schemas[name]
@@ -233,7 +239,8 @@ def test_the_key_is_asked_for_where_it_is_needed(client: TestClient, document: d
     assert ("security" in document) == keyed
     for method, path, operation in operations(document):
         is_open = path in OPEN and method == "get"
-        assert operation.get("security") == ([] if keyed and is_open else None), (method, path)
+        writes = [{"write": []}] if path in ("/rows/add", "/rows/remove") else None
+        assert operation.get("security") == ([] if keyed and is_open else writes), (method, path)
     if keyed:
         for path in OPEN | {"/openapi.json"}:
             assert without_key(client).get(path).status_code == 200, path

@@ -66,6 +66,8 @@ class AsyncClient:
     similarity = _run_in_thread(Client.similarity)
     pair_similarity = _run_in_thread(Client.pair_similarity)
     search = _run_in_thread(Client.search)
+    add_rows = _run_in_thread(Client.add_rows)
+    remove_rows = _run_in_thread(Client.remove_rows)
     rerank = _run_in_thread(Client.rerank)
     predict = _run_in_thread(Client.predict)
     match = _run_in_thread(Client.match)

@@ -1,4 +1,4 @@
-"""A served model with an Embedder's methods, and the service's search, rerank, predict and match."""
+"""A served model with an Embedder's methods, and the service's search, changes of an index, rerank, predict, match."""
 
 from __future__ import annotations
 
@@ -66,6 +66,10 @@ class _MatchAnswer(BaseModel):
     matches: list[MatchedPair]
 
 
+class _ChangedIndex(BaseModel):
+    total: Annotated[int, Field(ge=0)]
+
+
 class _ScoredText(BaseModel):
     index: Place
     score: Score
@@ -77,6 +81,7 @@ class _Entry(BaseModel):
 
 
 _SEARCHED = TypeAdapter(_SearchAnswer)
+_CHANGED = TypeAdapter(_ChangedIndex)
 _RANKED = TypeAdapter(list[_ScoredText])
 _LABELS = TypeAdapter(list[list[PredictedLabel]])
 _MATCHED = TypeAdapter(_MatchAnswer)
@@ -94,6 +99,7 @@ class Client(SentenceEncoder):
         url: As in http://127.0.0.1:8000.
         model: One of several served models; None for the default.
         api_key: The key, if the service needs one. A pickle of the client contains it.
+        write_key: The key to change indexes, if rows are to be added or removed; likewise.
         timeout: Seconds for a connection, and for a pause within an answer.
         patience: Seconds for which a request is repeated while the service is overloaded (429), not ready (503) or
             away: after the pause that the service asks for, else after growing pauses.
@@ -109,10 +115,12 @@ class Client(SentenceEncoder):
         *,
         model: str | None = None,
         api_key: str | None = None,
+        write_key: str | None = None,
         timeout: float = TIMEOUT,
         patience: float = PATIENCE,
     ) -> None:
         self._options: Any = {"model": model, "api_key": api_key, "timeout": timeout, "patience": patience}
+        self._write_key = write_key
         self._transport = Transport(url, **self._options)
         served = self._transport.model
         self.name, self.digest = served.name, served.digest
@@ -122,7 +130,7 @@ class Client(SentenceEncoder):
         return f"<gramvec.client.Client {self._transport.url}>"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(Client, self._transport.url, **self._options), ()
+        return partial(Client, self._transport.url, write_key=self._write_key, **self._options), ()
 
     def __enter__(self) -> Self:
         return self
@@ -260,6 +268,69 @@ class Client(SentenceEncoder):
         encoded = self._encode_blocks(queries, truncate=truncate)
         return self._transport.in_batches(encoded, send, max_texts=max_texts, bytes_beside=len(dump_fields(fields)))
 
+    def add_rows(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        index: str | None = None,
+        replace: bool = True,
+        truncate: bool = False,
+    ) -> int:
+        """Add rows to a served index, or put them in the place of those with their ids; return how many it has.
+
+        Rows beyond the service's limits go in several requests, of each of which all rows are added or none.
+
+        Args:
+            rows: Objects with the index's columns of texts and ids, whose values have a form in JSON.
+            index: Name of a served index; None for the first.
+            replace: Whether a row whose id is there takes the place of that row, so that a call may be repeated.
+            truncate: Whether to cut texts that are too long.
+        """
+        listed = list(rows)
+        encoded: list[bytes] = []
+        for place, row in enumerate(listed):
+            if not isinstance(row, Mapping):
+                raise InputError(f"row {place}: must be a dict, got {type(row).__name__}", index=place)
+            try:
+                encoded.append(orjson.dumps(dict(row), option=orjson.OPT_SERIALIZE_NUMPY))
+            except TypeError as error:
+                raise InputError(f"row {place} has no form in JSON ({error})", index=place) from error
+        # A request may hold about four values for each text that it may have.
+        values = max((_count_values(row) for row in listed), default=1)
+        most = max(1, 4 * self._transport.max_texts // values)
+        return self._change("/rows/add", "rows", encoded, most, index, replace=replace, truncate=truncate)
+
+    def remove_rows(self, ids: str | int | Iterable[str | int], *, index: str | None = None) -> int:
+        """Remove rows from a served index by their ids, those that are there; return how many it has left.
+
+        Args:
+            ids: Of the rows.
+            index: Name of a served index; None for the first.
+        """
+        given = [ids] if isinstance(ids, str | int) else list(ids)
+        for given_id in given:
+            if isinstance(given_id, bool) or not isinstance(given_id, str | int):
+                raise InputError(f"ids: must be texts or whole numbers, got {given_id!r}", field="ids")
+        encoded = [orjson.dumps(str(given_id)) for given_id in given]
+        return self._change("/rows/remove", "ids", encoded, None, index)
+
+    def _change(
+        self, route: str, name: str, encoded: list[bytes], max_rows: int | None, index: str | None, **options: bool
+    ) -> int:
+        if not encoded:
+            raise InputError(f"{name}: there are none; give at least one", field=name)
+        fields = {"index": index, **options}
+
+        def send(start: int, batch: list[bytes]) -> list[int]:
+            body = make_body(join_array(batch), fields, name)
+            changed = self._transport.post_json(
+                route, body, _CHANGED, first=start, max_bytes=SMALL_ANSWER, api_key=self._write_key
+            )
+            return [changed.total]
+
+        totals = self._transport.in_batches(encoded, send, max_texts=max_rows, bytes_beside=len(dump_fields(fields)))
+        return totals[-1]
+
     def rerank(
         self, query: str, texts: Iterable[str], *, top_n: int | None = None, truncate: bool = False
     ) -> list[RerankedText]:
@@ -380,6 +451,12 @@ class Client(SentenceEncoder):
         if len(results) != texts or any(max_hits is not None and len(hits) > max_hits for hits in results):
             raise ServiceError(f"{self._transport.url}: answered for other texts than were asked for")
         return results
+
+
+def _count_values(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return 1 + sum(map(_count_values, value.values()))
+    return 1 + sum(map(_count_values, value)) if isinstance(value, list | tuple) else 1
 
 
 def _check_count(name: str, value: int | None) -> None:

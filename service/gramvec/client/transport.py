@@ -27,7 +27,8 @@ SPREAD = 0.2
 SMALL_ANSWER = 1024 * 1024
 # Bytes of a request's fields beside its texts.
 OTHER_FIELDS = 512
-RETRIED = (429, 503)
+# A change of an index may be repeated too, where another process writes it (409): the same rows have the same ids.
+RETRIED = (409, 429, 503)
 
 
 class ModelInfo(BaseModel):
@@ -116,7 +117,14 @@ class Transport:
         self._http.close()
 
     def post(
-        self, path: str, body: bytes, *, first: int = 0, max_bytes: int = SMALL_ANSWER, same_model: bool = True
+        self,
+        path: str,
+        body: bytes,
+        *,
+        first: int = 0,
+        max_bytes: int = SMALL_ANSWER,
+        same_model: bool = True,
+        api_key: str | None = None,
     ) -> ServiceResponse:
         """Send a request and return its answer, which has status 200.
 
@@ -126,13 +134,14 @@ class Transport:
             first: Number of the request's first text among the texts of the call, for messages.
             max_bytes: Largest answer in bytes.
             same_model: Whether the answer must come from `model`; indexes and heads may have another one.
+            api_key: Another key than that of all requests.
 
         Raises:
             InputError: The service refuses the texts or options.
             BackendError: The model failed on them.
             ServiceError: There is no answer, or it is not the service's.
         """
-        reply = self._send("POST", path, body, max_bytes)
+        reply = self._send("POST", path, body, max_bytes, api_key)
         if reply.status == 200:
             if same_model:
                 self._check_model(reply.headers.get("x-model", "an unnamed model"))
@@ -150,10 +159,18 @@ class Transport:
         raise ServiceError(sentence, status=reply.status)
 
     def post_json(
-        self, path: str, body: bytes, kind: TypeAdapter[T], *, first: int = 0, max_bytes: int, same_model: bool = False
+        self,
+        path: str,
+        body: bytes,
+        kind: TypeAdapter[T],
+        *,
+        first: int = 0,
+        max_bytes: int,
+        same_model: bool = False,
+        api_key: str | None = None,
     ) -> T:
         """Send a request and return its answer, checked against a type."""
-        reply = self.post(path, body, first=first, max_bytes=max_bytes, same_model=same_model)
+        reply = self.post(path, body, first=first, max_bytes=max_bytes, same_model=same_model, api_key=api_key)
         try:
             return kind.validate_json(reply.body)
         except ValidationError as error:
@@ -231,6 +248,11 @@ class Transport:
         if batch:
             yield start, batch
 
+    @property
+    def max_texts(self) -> int:
+        """The most texts of a request, as the service said last."""
+        return self._limits.max_texts
+
     def call_with_current_limits(self, call: Callable[[], T]) -> T:
         """Return what `call` gives; read the limits again and repeat it once if a request was too large."""
         try:
@@ -256,14 +278,14 @@ class Transport:
         self._check_model(models[name].label)
         return models[name], info.limits
 
-    def _send(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse:
+    def _send(self, method: str, path: str, body: bytes, max_bytes: int, api_key: str | None = None) -> ServiceResponse:
         """Send a request; repeat it for `patience` seconds while the service is overloaded, not ready or away.
 
-        Every request may be repeated: none changes anything on the service.
+        Every request may be repeated: those that change an index leave the same rows the second time.
         """
         pause, gives_up = FIRST_PAUSE, None
         while True:
-            response = self._send_once(method, path, body, max_bytes)
+            response = self._send_once(method, path, body, max_bytes, api_key)
             if isinstance(response, ServiceResponse) and response.status not in RETRIED:
                 return response
             now = time.monotonic()
@@ -273,9 +295,12 @@ class Transport:
                 raise self._failure(response)
             time.sleep(min(wait * random.uniform(1, 1 + SPREAD), max(gives_up - now, FIRST_PAUSE)))
 
-    def _send_once(self, method: str, path: str, body: bytes, max_bytes: int) -> ServiceResponse | _NoAnswer:
+    def _send_once(
+        self, method: str, path: str, body: bytes, max_bytes: int, api_key: str | None
+    ) -> ServiceResponse | _NoAnswer:
+        headers = None if api_key is None else {"authorization": f"Bearer {api_key}"}
         try:
-            with self._http.stream(method, path, content=body) as response:
+            with self._http.stream(method, path, content=body, headers=headers) as response:
                 received = bytearray()
                 for part in response.iter_raw():
                     if len(received) + len(part) > max_bytes:

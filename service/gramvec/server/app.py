@@ -16,7 +16,7 @@ from gramvec import __version__
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.dialects import cohere, ollama, openai, orchestrators, tei
-from gramvec.server.job_routes import classify, search
+from gramvec.server.job_routes import changes, classify, search
 from gramvec.server.model_route import ModelRoute, answer_error, answer_no_route
 from gramvec.server.openapi import complete
 from gramvec.server.routes import compare, embed, operations, pages, rank
@@ -30,6 +30,7 @@ from gramvec.server.telemetry.tracing import check_tracing
 # compared with them in this order, so those that are asked for most often come first.
 ROUTERS = (
     *(embed.router, openai.embeddings, compare.router, rank.router, search.router, classify.router),
+    changes.router,
     *(operations.probes, rank.v1, openai.router, operations.router),
     *(tei.router, cohere.router, ollama.router, openai.deployments, orchestrators.probes, orchestrators.invocations),
 )

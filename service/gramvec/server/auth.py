@@ -1,4 +1,4 @@
-"""API keys of requests."""
+"""Keys of requests."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ SCHEME = b"Bearer "
 
 
 class Auth:
-    """API keys, compared in constant time."""
+    """Keys, compared in constant time.
 
-    def __init__(self, keys: Iterable[str]) -> None:
+    Args:
+        keys: that open.
+        kind: what messages call them.
+    """
+
+    def __init__(self, keys: Iterable[str], kind: str = "an API key") -> None:
         self._known = [key.encode() for key in keys]
+        self._kind = kind
 
     def check(self, authorization: bytes, api_key: bytes | None = None) -> None:
         """Accept a request with this Authorization header (RFC 6750, section 2.1), empty if it has none.
@@ -31,16 +37,16 @@ class Auth:
         known = any([hmac.compare_digest(given, key) for key in self._known])
         if known and authorization[: len(SCHEME)].title() == SCHEME:
             return
-        raise HttpError(401, "unauthorized", _auth_problem(authorization), {"WWW-Authenticate": "Bearer"})
+        raise HttpError(401, "unauthorized", _auth_problem(authorization, self._kind), {"WWW-Authenticate": "Bearer"})
 
 
-def _auth_problem(authorization: bytes) -> str:
+def _auth_problem(authorization: bytes, kind: str) -> str:
     scheme, _, key = authorization.partition(b" ")
     if not authorization:
-        return "an API key is needed; send it as 'Authorization: Bearer KEY'"
+        return f"{kind} is needed; send it as 'Authorization: Bearer KEY'"
     if scheme.title() != SCHEME.strip():
         # The header is not repeated: it may hold a key.
         return "the Authorization header does not begin with 'Bearer '; send the key as 'Authorization: Bearer KEY'"
     if not key.strip():
         return "the Authorization header ends after 'Bearer'; send the key as 'Authorization: Bearer KEY'"
-    return "the API key is wrong; send one that this service was started with"
+    return f"the {kind.partition(' ')[2]} is wrong; send one that this service was started with"

@@ -185,6 +185,22 @@ def reload_running_error() -> HttpError:
     return HttpError(409, "unhealthy", "another reload is under way; ask again when it is done", {"Retry-After": "1"})
 
 
+def index_busy_error(name: str) -> HttpError:
+    """Return the 409 for a change of an index that another process is changing."""
+    sentence = f"another run is writing the index {shorten(name)!r}; send the request again when it has ended"
+    return HttpError(409, "unhealthy", sentence, {"Retry-After": "1"})
+
+
+def no_write_key_error() -> HttpError:
+    """Return the 403 for a change of an index where no key allows any."""
+    return HttpError(
+        403,
+        "unauthorized",
+        "rows are added and removed over HTTP only where a key for it is set; start with --write-key-file, or use"
+        " gramvec index add",
+    )
+
+
 def reload_failed_error(reason: str) -> HttpError:
     """Return the 422 for files that cannot be served."""
     return HttpError(422, "validation", f"not reloaded, the models stay as they are: {reason}")

@@ -35,6 +35,7 @@ from gramvec.server.batching.queue import ClientGone
 from gramvec.server.errors import (
     HttpError,
     from_gramvec,
+    no_write_key_error,
     path_of,
     reason_of,
     unhealthy_error,
@@ -118,6 +119,10 @@ class ModelRoute(APIRoute):
         # What FastAPI has made for this route has stacks for the ends of dependencies; without any it is left out.
         self._solved_app, self.app = self.app, self._answer_alone
 
+    def check(self, request: Request) -> None:
+        """Check all of a request that can be checked before its body is read. Raises HttpError."""
+        request.check(needs_key=self.needs_key)
+
     def document(self, request: Request) -> Awaitable[Document]:
         """Return the body of a request before its schema is looked at."""
         return request.document()
@@ -191,7 +196,7 @@ class ModelRoute(APIRoute):
                 ):
                     answer: BaseResponse = await self._answer(request, inclusion.dependant)
                     return answer
-            request.check(needs_key=self.needs_key)
+            self.check(request)
             if self.body is not None:
                 document = await self.read(request)
                 if document.cut_at is not None:
@@ -217,7 +222,7 @@ class ModelRoute(APIRoute):
 
     async def _answer(self, request: Request, dependant: Dependant) -> BaseResponse:
         """Return the response of the handler, whose parameters are the request's, the body, and the models."""
-        request.check(needs_key=self.needs_key)
+        self.check(request)
         # Below a prefix of a user's there are others in the path.
         in_path = request.scope["path_params"]
         values: dict[str, Any] = {field.name: in_path[field.alias] for field in dependant.path_params}
@@ -269,6 +274,19 @@ class OpenRoute(ModelRoute):
     """Route that needs no API key."""
 
     needs_key = False
+
+
+class WriteRoute(ModelRoute):
+    """Route that changes an index, and needs the key for that in the place of an API key."""
+
+    def check(self, request: Request) -> None:
+        """Check all of a request that can be checked before its body is read. Raises HttpError."""
+        keys = request.service.write_auth
+        if keys is None:
+            request.check(needs_key=True)
+            raise no_write_key_error()
+        request.check_key(keys)
+        request.check(needs_key=False)
 
 
 def open_router(tag: str) -> APIRouter:

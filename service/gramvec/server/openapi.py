@@ -78,6 +78,8 @@ TEXT = {"type": "string"}
 UNKNOWN_422 = "/HTTPValidationError"
 # Paths that are read without a key, beside /metrics.
 OPEN = {"/", "/health", "/ready", "/v2/health/live", "/v2/health/ready", "/ping"}
+# Paths that want the key to change indexes.
+WRITING = {"/rows/add", "/rows/remove"}
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 BASE64_ROWS = {
     "type": "array",
@@ -173,6 +175,8 @@ def complete(document: dict[str, Any], ours: Container[str], settings: Settings)
     if keyed:
         components.setdefault("securitySchemes", {})["bearer"] = {"type": "http", "scheme": "bearer"}
         document["security"] = [{"bearer": []}]
+    if settings.takes_rows:
+        components.setdefault("securitySchemes", {})["write"] = {"type": "http", "scheme": "bearer"}
     components["headers"] = HEADERS
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -180,6 +184,8 @@ def complete(document: dict[str, Any], ours: Container[str], settings: Settings)
             is_open = method == "get" and (path in OPEN or (path == "/metrics" and settings.metrics != "key"))
             if keyed and (is_open or not is_ours):
                 operation.setdefault("security", [])
+            if is_ours and settings.takes_rows and path in WRITING:
+                operation["security"] = [{"write": []}]
             if is_ours:
                 _complete(operation, path, f"{method} {path}", components["schemas"])
     if UNKNOWN_422 not in str(document["paths"]):

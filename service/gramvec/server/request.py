@@ -20,6 +20,7 @@ from starlette.requests import Request as BaseRequest
 from starlette.types import Message, Receive, Scope, Send
 
 from gramvec.errors import GramvecError
+from gramvec.server.auth import Auth
 from gramvec.server.batching.batcher import Timings
 from gramvec.server.batching.queue import HAS_GONE
 from gramvec.server.compressed import unpack
@@ -146,7 +147,7 @@ class Request(BaseRequest):
         """Check all that can be checked before the body is read. Raises HttpError 401 and 413, Overloaded."""
         service, sent = self.service, self.sent
         if needs_key and service.auth is not None:
-            service.auth.check(sent.get(b"authorization", b""), sent.get(b"api-key"))
+            self.check_key(service.auth)
         length = sent.get(b"content-length", b"")
         # Python refuses to read thousands of digits; a body that is longer than 2**64 ends at its limit in any case.
         if 4 < len(length) <= 20 and length.isdigit():
@@ -154,6 +155,10 @@ class Request(BaseRequest):
             if size > self._limit:
                 raise large_body_error(self._limit)
             self.reserve(size)
+
+    def check_key(self, keys: Auth) -> None:
+        """Raise HttpError 401 unless the request has one of these keys."""
+        keys.check(self.sent.get(b"authorization", b""), self.sent.get(b"api-key"))
 
     # Memory
 

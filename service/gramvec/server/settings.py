@@ -197,6 +197,14 @@ class Settings(BaseModel):
         description="File with more such keys, one a line; keeps them out of the process list, and is read again at a"
         " reload.",
     )
+    write_key: tuple[SecretStr, ...] = Field(
+        (),
+        description="Key for requests that add rows to a served index or remove some, in the place of an API key;"
+        " without one they are refused. May be repeated (in the variable: with spaces between).",
+    )
+    write_key_file: Path | None = Field(
+        None, description="File with more such keys, one a line, which is read again at a reload."
+    )
     cors_origins: Annotated[tuple[str, ...], _passes(check_origins)] = Field(
         (),
         description="Origin of pages that may ask from a browser, as in https://example.org, or *; may be repeated.",
@@ -311,7 +319,7 @@ class Settings(BaseModel):
             raise ValueError("names a model twice; leave one out")
         return model
 
-    @field_validator("api_key")
+    @field_validator("api_key", "write_key")
     @classmethod
     def _keys_are_usable(cls, keys: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         for key in keys:
@@ -320,9 +328,10 @@ class Settings(BaseModel):
         return keys
 
     @model_validator(mode="after")
-    def _key_file_is_usable(self) -> Settings:
+    def _key_files_are_usable(self) -> Settings:
         try:
             self.read_keys()
+            self.read_write_keys()
         except InputError as error:
             raise ValueError(str(error)) from None
         return self
@@ -332,15 +341,18 @@ class Settings(BaseModel):
         """Whether requests need a key."""
         return bool(self.api_key or self.api_key_file is not None)
 
+    @property
+    def takes_rows(self) -> bool:
+        """Whether rows of indexes may be added and removed over HTTP, by who has the key for it."""
+        return bool(self.write_key or self.write_key_file is not None)
+
     def read_keys(self) -> list[str]:
-        """Return all keys, those of the file as it is now. Raises InputError for a file that cannot be used."""
-        keys = [key.get_secret_value() for key in self.api_key]
-        if self.api_key_file is None:
-            return keys
-        try:
-            return [*keys, *read_keys(self.api_key_file)]
-        except ValueError as error:
-            raise InputError(f"api_key_file: {error}") from None
+        """Return all API keys, those of the file as it is now. Raises InputError for a file that cannot be used."""
+        return _all_keys(self.api_key, "api_key_file", self.api_key_file)
+
+    def read_write_keys(self) -> list[str]:
+        """Return all keys to change indexes, as `read_keys` does."""
+        return _all_keys(self.write_key, "write_key_file", self.write_key_file)
 
     @model_validator(mode="after")
     def _queue_takes_a_request(self) -> Settings:
@@ -368,6 +380,16 @@ class Settings(BaseModel):
         if self.device == "cuda" and self.workers > 1:
             raise ValueError(NO_WORKERS_ON_CUDA)
         return self
+
+
+def _all_keys(given: Sequence[SecretStr], name: str, path: Path | None) -> list[str]:
+    keys = [key.get_secret_value() for key in given]
+    if path is None:
+        return keys
+    try:
+        return [*keys, *read_keys(path)]
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def read_keys(path: Path) -> list[str]:
@@ -464,7 +486,7 @@ def _sentence(error: ValidationError) -> str:
     name = str(first["loc"][0])
     if name not in Settings.model_fields:
         return f"there is no setting named {name!r}; `gramvec serve --help` lists them"
-    value = "" if name == "api_key" else f" {_show(first['input'])}:"
+    value = "" if name in ("api_key", "write_key") else f" {_show(first['input'])}:"
     message = message[0].lower() + message[1:]
     return f"{name}:{value} {message} (set with {option(name)} or {environment_variable(name)})"
 

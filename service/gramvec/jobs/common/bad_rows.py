@@ -16,6 +16,19 @@ MAX_REASONS = 20
 MAX_RANGES = 1_000
 
 
+class RowError(InputError):
+    """A row of a file is not usable, and the job stops at it.
+
+    Attributes:
+        number: of the row, from 1.
+        why: it is bad.
+    """
+
+    def __init__(self, message: str, number: int, why: str) -> None:
+        super().__init__(message)
+        self.number, self.why = number, why
+
+
 class BadRows:
     """Account of the rows of a file that a job does not use, in bounded memory.
 
@@ -42,10 +55,10 @@ class BadRows:
         self.unnamed = 0
 
     def check(self, rows: Sequence[BadRow]) -> None:
-        """Raise InputError for the first of these bad rows, if the job stops at one. Any thread may call this."""
+        """Raise RowError for the first of these bad rows, if the job stops at one. Any thread may call this."""
         if rows and self.on_error == "stop":
             number, why = rows[0]
-            raise InputError(f"{self._where}{self.unit} {number}: {why}{self._remedy}")
+            raise RowError(f"{self._where}{self.unit} {number}: {why}{self._remedy}", number, why)
 
     def add(self, number: int, why: str) -> None:
         """Count a row. Numbers must ascend. Raises as `check` does."""

@@ -59,15 +59,17 @@ def add_to_index(
     truncate: bool = False,
     on_error: OnError = "stop",
     threads: int | None = None,
+    patience: float = 0.0,
     progress: Progress = NO_PROGRESS,
 ) -> Done:
     """Add the rows of a file to an index, all of them or none; its columns of texts and ids are the index's.
 
-    With `replace`, rows whose id is in the index take the place of those; otherwise such an id is an error. The other
-    arguments and errors are those of `build_index`; InputError also for another model.
+    With `replace`, rows whose id is in the index take the place of those; otherwise such an id is an error. The end of
+    another writer is waited for up to `patience` seconds. The other arguments and errors are those of `build_index`;
+    InputError also for another model, and WriterBusy, which is one.
     """
     check_model(read_manifest(path), embedder, path)
-    with lock_for_writing(path), closing(Source(source, form or form_of(source))) as opened:
+    with lock_for_writing(path, patience), closing(Source(source, form or form_of(source))) as opened:
         manifest = read_manifest(path)
         check_model(manifest, embedder, path)
         if replace and manifest.id is None:
@@ -101,26 +103,37 @@ def add_to_index(
     return account.close(reader)
 
 
-def remove_from_index(path: Path, ids: Collection[str]) -> int:
+def remove_from_index(path: Path, ids: Collection[str], *, if_there: bool = False, patience: float = 0.0) -> int:
     """Remove rows from an index by their ids; return how many rows are left.
 
-    Raises InputError for an id that is not there and if no row would be left; then nothing has changed.
+    Args:
+        path: the index.
+        ids: of the rows.
+        if_there: leave out ids that are not there, so that the same call may be made again.
+        patience: for how many seconds the end of another writer is waited for.
+
+    Raises:
+        InputError: an id is not there, or no row would be left; then nothing has changed.
+        WriterBusy: another process writes the index.
     """
     read_manifest(path)
-    with lock_for_writing(path):
+    with lock_for_writing(path, patience):
         manifest = read_manifest(path)
         writer = _open_writer(path, manifest)
         try:
             wanted = list(dict.fromkeys(ids))
             absent = sorted(given_id for given_id in wanted if not writer.holds(given_id))
-            if absent:
+            if absent and if_there:
+                wanted = [given_id for given_id in wanted if writer.holds(given_id)]
+            elif absent:
                 named = ", ".join(map(quote, absent[:MAX_NAMED])) + (", ..." if len(absent) > MAX_NAMED else "")
                 counts = f"{len(absent):,} of {len(wanted):,} ids"
                 raise InputError(f"{path}: has no row with the id {named} ({counts}); nothing was removed")
-            if len(wanted) == writer.documents:
+            if wanted and len(wanted) == writer.documents:
                 raise InputError(f"{path}: no row would be left; delete the folder instead")
-            writer.remove(wanted)
-            writer.commit()
+            if wanted:
+                writer.remove(wanted)
+                writer.commit()
         except BaseException:
             writer.close(undo=True)
             raise

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -36,6 +37,8 @@ OPENED = (".managed.json", ".tantivy-meta.lock", ".tantivy-writer.lock")
 MAX_ROWS = 2**31 - 1
 # Sizes that are read into memory: of a manifest, of the journal of a build.
 MAX_MANIFEST, MAX_JOURNAL = 1 << 16, 1 << 20
+# Between two attempts to be the writer of an index.
+PAUSE_SECONDS = 0.02
 BUILD = "build one with gramvec index build"
 
 GENERATION = re.compile(r"[0-9a-f]{16}")
@@ -44,6 +47,10 @@ _FILE = re.compile(r"(vectors|signs|removed|filter\d+)\.bin|checked\.json")
 _IN_GENERATION = re.compile(rf"{_FILE.pattern}|\.({_FILE.pattern})\.new|ids")
 _STAGES = tuple(new_of(Path(name)).name for name in (MANIFEST, JOURNAL))
 _DIGEST = r"[0-9a-f]{64}"
+
+
+class WriterBusy(InputError):
+    """Another process is writing an index."""
 
 
 class IndexManifest(BaseModel):
@@ -207,24 +214,49 @@ def remove_generations(path: Path, *kept: str) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
+def mark_of(path: Path, generation: str) -> tuple[object, ...]:
+    """Return what differs after each commit to a generation, and after another has taken its place."""
+    found: list[object] = []
+    for file in (path / MANIFEST, path / generation / LETTERS / META):
+        status = None
+        with suppress(OSError):
+            status = file.stat()
+        found.append(status and (status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
 @contextmanager
-def lock_for_writing(path: Path) -> Iterator[None]:
-    """Lock an index against a second writer. Raises InputError where there is one, or its files cannot be written."""
+def lock_for_writing(path: Path, patience: float = 0.0) -> Iterator[None]:
+    """Lock an index against a second writer, whose end is waited for up to `patience` seconds.
+
+    Raises:
+        WriterBusy: there is one.
+        InputError: the files of the index cannot be written.
+    """
     try:
         lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise InputError(f"{path}: not writable ({error.strerror}); choose another folder") from error
     try:
         with suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise InputError(f"{path}: another run is writing it; wait for it to end") from error
+            _take_lock(lock, path, time.monotonic() + patience)
         for name in (MANIFEST, JOURNAL):
             check_place(path / name)
         yield
     finally:
         os.close(lock)
+
+
+def _take_lock(lock: int, path: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise WriterBusy(f"{path}: another run is writing it; wait for it to end") from error
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return
 
 
 def damage_error(path: Path, why: str) -> InputError:

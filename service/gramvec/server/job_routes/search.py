@@ -146,7 +146,7 @@ async def search_index(work: ModelWork, body: SearchRequest) -> Response:
     from gramvec.lexical.demands import Demands, demands_of
 
     service = work.service
-    index = service.admit_index(body.index)
+    index = await service.current_index(body.index)
     held: Index = index.held
     given, only, min_score = body.texts(), body.only, body.min_score or 0.0
     k, offset = body.k if body.k is not None else 10, body.offset or 0
@@ -201,7 +201,7 @@ async def list_rows(work: ModelWork, body: RowsRequest) -> Response:
     A page is of `limit` rows, and has fewer documents where some were removed.
     """
     service = work.service
-    index = service.admit_index(body.index)
+    index = await service.current_index(body.index)
     served = service.admit(index.model)
     snapshot: Snapshot = index.held.snapshot()
     ids, start, limit = body.ids, body.start or 0, body.limit or 100

@@ -204,7 +204,7 @@ async def info(work: ModelWork) -> Info:
         version=__version__,
         models=[_model(served) for served in service.models.values()],
         default_model=default.name,
-        indexes=[_index(served) for served in service.indexes.values()],
+        indexes=[_index(await service.current_index(name)) for name in [*service.indexes]],
         heads=[_head(served) for served in service.heads.values()],
         aliases=dict(service.aliases),
         limits=RequestLimits(

@@ -51,6 +51,7 @@ class AttachedFile:
         held: its content.
         digest: of the file.
         model, model_digest: that it was made with.
+        mark: of an index, what its commits change, as it was before the file was opened.
     """
 
     kind: Kind
@@ -60,6 +61,7 @@ class AttachedFile:
     digest: str
     model: str
     model_digest: str
+    mark: tuple[object, ...] = ()
 
 
 class Kind(NamedTuple):
@@ -218,7 +220,7 @@ def reopen_models(
             found.append(new)
         check_names(found)
         check_aliases(settings, found)
-        return found, [_renew_attached_file(settings, served, found) for served in attached]
+        return found, [renew_attached_file(settings, served, found) for served in attached]
     except BaseException:
         close_except(found, serving)
         raise
@@ -230,7 +232,7 @@ def effect(
     """Return the effect of a reload on each model, index and head."""
 
     def changes(*pairs: tuple[Any, Any]) -> list[ReloadedOne]:
-        return [ReloadedOne(name=new.name, digest=new.digest, changed=new is not old) for old, new in pairs]
+        return [ReloadedOne(name=new.name, digest=new.digest, changed=new.digest != old.digest) for old, new in pairs]
 
     files = list(zip(before[1], after[1], strict=True))
     return Reloaded(
@@ -263,11 +265,19 @@ def _reopen(settings: Settings, old: Embedder) -> Embedder:
     return new if adapted is None else new.with_lexical(adapted, old.space)
 
 
-def _renew_attached_file(settings: Settings, old: AttachedFile, embedders: Sequence[Embedder]) -> AttachedFile:
+def renew_attached_file(settings: Settings, old: AttachedFile, embedders: Sequence[Embedder]) -> AttachedFile:
+    """Return what a file holds now, or what it held where that is the same. Raises as `open_attached_files`."""
     # Read whole in any case: a file that was cut or changed since still states its old digest.
     new = _open_attached_file(settings, old.kind, old.name, old.path, embedders)
     same = (new.digest, new.model_digest) == (old.digest, old.model_digest)
-    return old if same else new
+    return replace(old, mark=new.mark) if same else new
+
+
+def mark_now(index: AttachedFile) -> tuple[object, ...]:
+    """Return the mark that a served index has now; it is `index.mark` where no commit came since it was opened."""
+    from gramvec.jobs.search.folder import mark_of
+
+    return mark_of(index.path, index.held.manifest.generation)
 
 
 def _open_attached_file(
@@ -285,11 +295,14 @@ def _open_attached_file(
 
 
 def _open_index(settings: Settings, name: str, path: Path) -> AttachedFile:
+    from gramvec.jobs.search.folder import mark_of, read_manifest
     from gramvec.jobs.search.index import Index
 
+    # Before it is opened: a commit that comes meanwhile is not missed.
+    mark = mark_of(path, read_manifest(path).generation)
     # Workers are as many as there are cores to be used.
     index: Index = Index(path, threads=1 if settings.workers > 1 else None)
-    return AttachedFile(INDEX, name, path, index, index.digest, index.manifest.model, index.manifest.digest)
+    return AttachedFile(INDEX, name, path, index, index.digest, index.manifest.model, index.manifest.digest, mark)
 
 
 def _index_is_of(index: Index, embedder: Embedder) -> bool:

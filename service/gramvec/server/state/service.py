@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 from weakref import WeakSet
@@ -29,7 +30,9 @@ from gramvec.server.state.models import (
     effect,
     label_of,
     load_models,
+    mark_now,
     open_attached_files,
+    renew_attached_file,
     reopen_models,
 )
 from gramvec.server.state.token_ids import open_encodings
@@ -99,7 +102,7 @@ class Service:
         self.draining = self.stopping = self._closed = False
         self.stop_reason = "the service is shutting down"
         self.failure: str | None = None
-        self.auth = Auth(settings.read_keys()) if settings.needs_key else None
+        self._read_keys()
         self.logs_all = settings.access_log == "on"
         self.spans: Spans | None = None
         self.memory = MemoryBudget(settings.max_bytes_in_flight, lambda: self.process.unsent_bytes())
@@ -108,7 +111,15 @@ class Service:
         self._loading = "the lifespan of this application has not begun, so no model is loaded"
         self._document: asyncio.Future[bytes] | None = None
         self._renewal: asyncio.Task[Reloaded] | None = None
+        self._openings: dict[str, asyncio.Task[None]] = {}
         self._retired: WeakSet[Batcher] = WeakSet()
+
+    def _read_keys(self) -> None:
+        """Take the keys of requests: None where there are none to ask for."""
+        settings = self.settings
+        auth = Auth(settings.read_keys()) if settings.needs_key else None
+        write_auth = Auth(settings.read_write_keys(), "a write key") if settings.takes_rows else None
+        self.auth, self.write_auth = auth, write_auth
 
     def _serve(self, models: dict[str, LoadedModel], attached: Sequence[AttachedFile]) -> None:
         self.models: Mapping[str, LoadedModel] = MappingProxyType(models)
@@ -126,7 +137,7 @@ class Service:
         if self._closed:
             self._closed = self.draining = self.stopping = False
             self._serve({}, ())
-            self._work_queues, self._document, self._retired = {}, None, WeakSet()
+            self._work_queues, self._document, self._retired, self._openings = {}, None, WeakSet(), {}
         self._loading = "the model is being loaded"
         self.spans = Spans() if self.settings.tracing == "on" else None
 
@@ -201,10 +212,8 @@ class Service:
 
     def _renew_keys(self) -> None:
         """Take the keys of the file as they are now: one that was revoked opens nothing from here on."""
-        if self.auth is None:
-            return
         try:
-            self.auth = Auth(self.settings.read_keys())
+            self._read_keys()
         except InputError as error:
             log.error("the keys stay as they are: %s", error)
             raise reload_failed_error(str(error)) from None
@@ -269,9 +278,10 @@ class Service:
     async def close(self) -> None:
         """Finish what was admitted and release the models."""
         self.stop()
-        if self._renewal is not None:
-            self._renewal.cancel()
-            await asyncio.wait([self._renewal])
+        for task in (self._renewal, *self._openings.values()):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         for batcher in [*self._retired, *(served.batcher for served in self.models.values())]:
             await batcher.close()
         for queue in self._work_queues.values():
@@ -344,6 +354,40 @@ class Service:
     def admit_index(self, name: str | None = None) -> AttachedFile:
         """Return the index of this name, None for the first. Raises HttpError 404 for a name that is not served."""
         return _find_named(self.indexes, name, INDEX)
+
+    async def current_index(self, name: str | None = None) -> AttachedFile:
+        """Return the index of this name as its last commit left it, where rows are added and removed over HTTP.
+
+        Elsewhere it is the index as it was opened, or reloaded. Raises as `admit_index`.
+        """
+        index = self.admit_index(name)
+        # What is being opened already may be older than this request: then it is opened once more.
+        for _ in range(2):
+            if self.write_auth is None or index.mark == mark_now(index):
+                break
+            task = self._openings.get(index.name)
+            if task is None:
+                task = self._openings[index.name] = asyncio.create_task(self._open_commit(index))
+                task.add_done_callback(lambda done, name=index.name: self._openings.pop(name, None))  # type: ignore[misc]
+            await asyncio.wait([task])  # a client that leaves does not cancel it
+            index = self.admit_index(index.name)
+        return index
+
+    async def _open_commit(self, index: AttachedFile) -> None:
+        """Serve what an index holds now; it stays as it is where that cannot be opened."""
+        mark = mark_now(index)
+        embedders = [served.embedder for served in self.models.values()]
+        try:
+            renewed = await run_in_background(
+                lambda: renew_attached_file(self.settings, index, embedders),
+                seconds=self.settings.reload_timeout_seconds,
+            )
+        except Exception as error:  # an unexpected one is no reason to stop serving
+            why = error if isinstance(error, GramvecError) else type(error).__name__
+            log.error("the index %s stays as it is: %s", index.name, why)
+            renewed = replace(index, mark=mark)
+        served = [renewed if attached is index else attached for attached in self.attached]
+        self._serve(dict(self.models), served)
 
     def admit_head(self, name: str | None = None) -> AttachedFile:
         """Return the head of this name, None for the first. Raises HttpError 404 for a name that is not served."""
