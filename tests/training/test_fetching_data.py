@@ -10,6 +10,7 @@ import re
 import sys
 import tarfile
 import threading
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -173,16 +174,57 @@ def test_lines_scores_turns_and_paragraphs_are_made(mirror: Mirror, tmp_path: Pa
     words = b"the 2\nof 1"
     scored = b"\tno\tscore\n4.400\ta b \tc\textra\n"
     turns = b'[{"utterances": [{"text": "how are you, then?"}, {"text": "fine"}, {}]}, {"turns": [{"utterance": "x"}]}]'
+    named = b"id\tleft\tright\tgrade\n7\ta b \tc\x12d\t3.50\tend\n"
+    asked = b'{"data": [{"paragraphs": [{"context": "one\\n two", "qas": [{"id": "q", "question": "how  many?"}]}]}]}'
+    intents = b"# id = 1\n# text: wake  me\n# intent = alarm\n1\twake\n\n# id = 2\n# text = none\n"
     book = b'<d xmlns="u"><para>one two <b>three</b> four  five six</para><para>too short</para></d>'
-    mirror.files = {"words": words, "scored": scored, "turns": turns, "book": book}
+    mirror.files = {
+        "words": words, "scored": scored, "named": named, "turns": turns, "book": book, "asked": asked,
+        "intents": intents,
+    }  # fmt: skip
     cases = (
-        ("lines", "words", words, "train/freq/w.txt.gz"),
-        ("similarity", "scored", b"4.4\ta b\tc\n", "dev/s/s.tsv"),
-        ("dialogs", "turns", b"how are you, then?\n", "train/raw/d.txt.gz"),
-        ("openstax", "book", b"one two three four five six\n", "train/raw/o.txt.gz"),
+        ("lines", "words", (), words, "train/freq/w.txt.gz"),
+        ("similarity", "scored", (), b"4.4\ta b\tc\n", "dev/s/s.tsv"),
+        ("similarity", "named", ("grade", "left", "right"), b"3.5\ta b\tc d\n", "dev/s/n.tsv"),
+        ("dialogs", "turns", (), b"how are you, then?\n", "train/raw/d.txt.gz"),
+        ("openstax", "book", (), b"one two three four five six\n", "train/raw/o.txt.gz"),
+        ("paragraphs", "asked", ("documents",), b"p0\tone two\n", "dev/x/corpus.tsv"),
+        ("paragraphs", "asked", ("queries",), b"q\thow many?\n", "dev/x/queries.tsv"),
+        ("paragraphs", "asked", ("judgments",), b"q\tp0\t1\n", "dev/x/qrels.tsv"),
+        ("intents", "intents", (), b"alarm\twake me\n", "dev/x/train.tsv"),
     )
-    for reader, name, text, file in cases:
-        assert make(mirror, recipe(reader, {name: mirror.files[name]}, text, file=file), tmp_path) == text
+    for reader, name, columns, text, file in cases:
+        one = recipe(reader, {name: mirror.files[name]}, text, file=file, columns=columns)
+        assert make(mirror, one, tmp_path) == text
+
+
+def test_lines_of_two_files_stand_side_by_side(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.files = {"a.de": "Hallo \nTschüs\n".encode(), "a.en": b"hello\nbye\n"}
+    one = recipe("side by side", mirror.files, "Hallo\thello\nTschüs\tbye\n".encode(), file="dev/t/de.tsv")
+    assert make(mirror, one, tmp_path).decode() == "Hallo\thello\nTschüs\tbye\n"
+    mirror.files = {"b.de": b"Hallo\n", "b.en": b"hello\nbye\n"}
+    with pytest.raises(ServiceError, match="longer"):
+        make(mirror, recipe("side by side", mirror.files, b"", file="dev/t/other.tsv"), tmp_path)
+
+
+def test_a_series_is_a_recipe_for_each_of_its_sets() -> None:
+    one = next(one for one in TABLE.recipes if one.file == "dev/multilingual/tatoeba/deu.tsv")
+    paths = [file.path for file in one.sources[0].files]
+    assert paths == ["data/tatoeba/v1/tatoeba.deu-eng.deu", "data/tatoeba/v1/tatoeba.deu-eng.eng"]
+    config = tomllib.loads((ROOT / "training/configs/gramvec-multi.toml").read_text(encoding="utf-8"))
+    folder = f"train/{config['concepts']['folder']}"
+    wanted = {f"{folder}/wn-wikt-{code}.tab" for code in config["words"]["languages"].values()}
+    assert {one.file for one in TABLE.recipes if one.file.startswith(folder)} == wanted
+
+
+@pytest.mark.parametrize(("name", "count"), [("dev/multilingual/tatoeba", 10), ("xquad/de/corpus", 1),
+    ("multilingual", 45), ("wordnets", 0), ("languages/wordnets", 42), ("sts1", 0)])  # fmt: skip
+def test_a_name_is_the_end_of_a_path_or_a_folder_around_it(name: str, count: int) -> None:
+    if count:
+        assert len(TABLE.select([name]).recipes) == count
+    else:
+        with pytest.raises(ValueError, match="there is no"):
+            TABLE.select([name])
 
 
 def test_sentences_with_one_translation_are_a_group(mirror: Mirror, tmp_path: Path) -> None:
@@ -332,7 +374,8 @@ def test_the_table_is_whole_and_on_the_page() -> None:
     assert len(set(files)) == len(files) and {one.reader for one in TABLE.recipes} <= {*making.READERS, "lines"}
     for one in TABLE.recipes:
         name = Path(one.file).name.removesuffix(".tsv.gz").removesuffix(".tsv").removesuffix(".txt.gz")
-        assert f"`{name}" in page or one.file.startswith("dev/"), name
+        alike = one.file.startswith("dev/") or ("`languages/wordnets`" in page and "/wordnets/" in one.file)
+        assert f"`{name}" in page or alike, name
         assert all((source.archive is None) == bool(source.files) for source in one.sources)
     for config in (ROOT / "training" / "configs").rglob("*.toml"):
         for file in re.findall(r'^(?:path|frequencies) = "([^"]+)"', config.read_text(encoding="utf-8"), re.MULTILINE):

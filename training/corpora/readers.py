@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from corpora.recipe import AuthorsFile
+from corpora.writers import join_spaces
 
 Files = Sequence[AuthorsFile]
 Records = Iterator[Sequence[str]]
 Reader = Callable[[Files, Sequence[str]], Records]
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_COMMENT = re.compile(r"^# ([\w-]+) ?[=:] (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z][a-z'\-]*")
 MAX_UNPACKED = 2**28
 
@@ -187,9 +190,52 @@ def read_definitions(files: Files, columns: Sequence[str]) -> Records:
 
 
 def read_similarity(files: Files, columns: Sequence[str]) -> Records:
-    """Yield score, text and text of SemEval's lines that have a score."""
+    """Yield score, text and text of the lines that have a score.
+
+    Where columns are named, the first line names them all. A control character becomes a space.
+    """
     for file in files:
-        for line in file.lines:
-            score, *texts = line.split("\t")
-            if score.strip() and len(texts) >= 2:
-                yield f"{float(score):g}", texts[0].strip(), texts[1].strip()
+        lines = file.lines
+        header = lines.pop(0).split("\t") if columns else []
+        places = [header.index(column) for column in columns] or [0, 1, 2]
+        for line in lines:
+            cells = line.split("\t")
+            if len(cells) > max(places):
+                score, *texts = (_CONTROL.sub(" ", cells[place].strip()) for place in places)
+                if score:
+                    yield f"{float(score):g}", *texts
+
+
+def read_side_by_side(files: Files, columns: Sequence[str]) -> Records:
+    """Yield a line of the first file and the same line of the second."""
+    for lines in zip(*(file.lines for file in files), strict=True):
+        yield [line.strip() for line in lines]
+
+
+def read_paragraphs(files: Files, columns: Sequence[str]) -> Records:
+    """Yield the documents, the queries or the judgments of questions that were asked of paragraphs, as SQuAD has them.
+
+    Paragraphs are named p0, p1, ...; a judgment is a question, its paragraph, and 1.
+    """
+    (wanted,) = columns
+    paragraphs = (
+        paragraph for file in files for article in json.loads(file.text)["data"] for paragraph in article["paragraphs"]
+    )
+    for count, paragraph in enumerate(paragraphs):
+        if wanted == "documents":
+            yield f"p{count}", " ".join(paragraph["context"].split())
+            continue
+        for question in paragraph["qas"]:
+            if wanted == "queries":
+                yield question["id"], " ".join(question["question"].split())
+            else:
+                yield question["id"], f"p{count}", "1"
+
+
+def read_intents(files: Files, columns: Sequence[str]) -> Records:
+    """Yield the intent and the text of CoNLL's blocks that name both in comments."""
+    for file in files:
+        for block in file.text.split("\n\n"):
+            comments = dict(_COMMENT.findall(block))
+            if comments.keys() >= {"intent", "text"}:
+                yield comments["intent"], join_spaces(comments["text"])

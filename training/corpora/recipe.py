@@ -103,6 +103,57 @@ class Recipe(_Strict):
         return sum(source.size for source in self.sources)
 
 
+class Fingerprint(_Strict):
+    """Length in bytes of one of the authors' files, and its SHA-256."""
+
+    bytes: Length
+    sha256: Digest
+
+
+class SetOfSeries(_Strict):
+    """One set of a series: its name, the lines and the SHA-256 of the result, and the authors' files."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
+    lines: int
+    sha256: Digest
+    files: tuple[Fingerprint, ...]
+
+
+class Series(_Strict):
+    """Sets that are alike: `{}` in the file and in the authors' paths stands for the name of each."""
+
+    file: str
+    license: str
+    reader: str
+    columns: tuple[str, ...] = ()
+    repository: str
+    commit: str
+    paths: tuple[str, ...]
+    sets: tuple[SetOfSeries, ...]
+
+    def list_recipes(self) -> list[Recipe]:
+        """Return the recipe of each set."""
+        return [
+            Recipe(
+                file=self.file.replace("{}", one.name),
+                license=self.license,
+                reader=self.reader,
+                columns=self.columns,
+                lines=one.lines,
+                sha256=one.sha256,
+                sources=(self._name_files(one),),
+            )
+            for one in self.sets
+        ]
+
+    def _name_files(self, one: SetOfSeries) -> Source:
+        files = tuple(
+            PublishedFile(path=path.replace("{}", one.name), bytes=file.bytes, sha256=file.sha256)
+            for path, file in zip(self.paths, one.files, strict=True)
+        )
+        return Source(repository=self.repository, commit=self.commit, files=files)
+
+
 class Missing(_Strict):
     """Files that no recipe makes, and why."""
 
@@ -117,7 +168,7 @@ class Table(NamedTuple):
     missing: list[Missing]
 
     def select(self, names: Sequence[str]) -> Table:
-        """Return what has one of the names, or lies in a folder of that name, or has it as the end of its path.
+        """Return what has one of the names: as the end of its path, or as a folder around it below train/ or dev/.
 
         Raises:
             ValueError: A name fits nothing.
@@ -139,15 +190,18 @@ class Table(NamedTuple):
 
 
 def _fits(name: str, file: str) -> bool:
-    folder, _, last = file.split(".", 1)[0].rpartition("/")
-    return name in (last, f"{folder}/{last}", f"{folder}/{last}".partition("/")[2], folder, folder.partition("/")[2])
+    path = file.split(".", 1)[0]
+    _, _, below = path.partition("/")  # without train/ or dev/
+    return path.endswith(f"/{name}") or any(f"{one}/".startswith(f"{name.rstrip('/')}/") for one in (path, below))
 
 
 def read_table(path: Path = TABLE) -> Table:
     """Return the table that a TOML file has."""
     values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    series = [Series.model_validate(one) for one in values.get("series", ())]
     return Table(
-        [Recipe.model_validate(one) for one in values["set"]],
+        [Recipe.model_validate(one) for one in values["set"]]
+        + [recipe for alike in series for recipe in alike.list_recipes()],
         [Missing.model_validate(one) for one in values.get("missing", ())],
     )
 
