@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,3 +76,40 @@ def test_a_student_and_scores(here: Path) -> None:
         gramvec_training.distill(TextOptions(teacher=teacher), "none")
     with refused(InputError, "no [distillation]"):
         gramvec_training.distill("tiny.toml", "none")
+
+
+@pytest.mark.parametrize("given", [None, 3, [("a", "b")], iter(())])
+def test_what_is_no_path_is_refused_by_its_name(here: Path, given: Any) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "source": lambda: gramvec_training.fit(given, "none", options=PairOptions()),
+        "bundle": lambda: gramvec_training.fit("my.tsv", given, options=PairOptions()),
+    }
+    for name, refuses in calls.items():
+        with refused(InputError, name, type(given).__name__):
+            refuses()
+    with refused(InputError, "source", type(given).__name__):
+        gramvec_training.distill(given, "none")
+    assert not (here / "none").exists() and not (here / "runs").exists()
+
+
+def test_records_of_another_kind_are_refused(here: Path) -> None:
+    wrong: Any = {"epochs": 1}
+    with refused(InputError, "options", "PairOptions", "dict"):
+        gramvec_training.fit("my.tsv", "none", options=wrong)
+    with refused(InputError, "run", "RunOptions", "dict"):
+        gramvec_training.fit("my.tsv", "none", options=PairOptions(), run=wrong)
+    for given, names in (({"steps": 3}, ("PairOptions", "steps")), ({"epochs": 0}, ("PairOptions", "epochs"))):
+        with refused(InputError, *names):
+            PairOptions(**given)
+    with refused(InputError, "WeightOptions", "start"):
+        WeightOptions()  # type: ignore[call-arg]
+
+
+def test_one_model_and_one_set_need_no_list_and_none_is_refused(here: Path) -> None:
+    model = gramvec_training.fit("tiny.toml", "small", out="first")
+    (here / "a.tsv").write_text("5\tred car\tred car\n0\tred car\tthat\n3\tred\tred car\n")
+    alone = gramvec_training.evaluate(model, "a.tsv", device="cpu")
+    assert alone == gramvec_training.evaluate(iter([model]), iter([Path("a.tsv")]), device="cpu")
+    for models, sets, name in (([], ["a.tsv"], "models"), ([model], [], "sets"), (3, "a.tsv", "models")):
+        with refused(InputError, name):
+            gramvec_training.evaluate(models, sets)  # type: ignore[arg-type]

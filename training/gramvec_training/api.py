@@ -6,7 +6,8 @@ that `gramvec-train --help` answers at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,28 @@ def fit(
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import make_file_config
 
-    source, bundle = Path(source), Path(bundle)
+    _check(run, RunOptions, "run")
+    _check(options, (PairOptions, LabelOptions, WeightOptions, type(None)), "options")
+    source, bundle = _as_path(source, "source"), _as_path(bundle, "bundle")
     may_replace(bundle, options.start if options is not None else None, overwrite=run.overwrite)
     if isinstance(options, WeightOptions):
         return _fit_weights(source, bundle, options, anyway=anyway)
     config = load_config(source) if options is None else make_file_config(source, options, name_from=bundle)
     return _train(config, bundle, data=data, out=out, run=run, anyway=anyway)
+
+
+def _check(value: object, kind: type | tuple[type, ...], name: str) -> None:
+    """Raise InputError where a value is of another type."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join("None" if one is type(None) else one.__name__ for one in kinds)
+        raise InputError(f"{name}: must be {wanted}, got {type(value).__name__}")
+
+
+def _as_path(value: Path | str, name: str) -> Path:
+    if not isinstance(value, (str, os.PathLike)):
+        raise InputError(f"{name}: must be a path of a file or folder, got {type(value).__name__}")
+    return Path(value)
 
 
 def _fit_weights(source: Path, bundle: Path, options: WeightOptions, *, anyway: bool) -> Path:
@@ -99,7 +116,8 @@ def distill(
     from gramvec_training.config import load_config
     from gramvec_training.runs.adhoc_config import make_texts_config
 
-    bundle = Path(bundle)
+    bundle = _as_path(bundle, "bundle")
+    _check(run, RunOptions, "run")
     may_replace(bundle, overwrite=run.overwrite)
     if isinstance(source, TextOptions):
         if not (source.texts and source.teacher):
@@ -107,7 +125,7 @@ def distill(
         run = run.model_copy(update={"cache": source.cache})
         config = make_texts_config(source)
     else:
-        config = load_config(Path(source))
+        config = load_config(_as_path(source, "source"))
         if config.distillation is None:
             raise InputError(f"{source}: the config has no [distillation]; train it with fit")
     return _train(config, bundle, data=data, out=out, run=run, anyway=True)
@@ -185,13 +203,18 @@ def begin(
 
 
 def evaluate(
-    models: Sequence[Path | str], sets: Sequence[Path | str], *, device: str = "auto", space: str = "semantic"
+    models: Path | str | Iterable[Path | str],
+    sets: Path | str | Iterable[Path | str],
+    *,
+    device: str = "auto",
+    space: str = "semantic",
 ) -> dict[str, dict[str, Any]]:
     """Score models on similarity sets; return the report of each, by the name it was given by.
 
     Args:
-        models: names or folders of bundles, which are scored as they are served, or folders of finished runs.
-        sets: folders of tasks, or of sets, or sets: score, tab, text, tab, text a line.
+        models: a name or a folder of a bundle, which is scored as it is served, or the folder of a finished run; or
+            several.
+        sets: a folder of tasks, or of sets, or a set: score, tab, text, tab, text a line; or several.
         device: "auto", "cpu" or "cuda".
         space: the columns of bundles with lexical ones: "semantic", "lexical" or "both".
 
@@ -199,15 +222,25 @@ def evaluate(
         For each model its `tasks`: of each `sets` with `pearson` and `spearman` times 100, and their `mean`.
 
     Raises:
-        InputError: There is no such set, or no usable line in it.
+        InputError: No model or no set is named, there is no such set, or no usable line in it.
         BundleError: There is no such bundle.
     """
     from gramvec_training.evaluation.backend import evaluate_models
     from gramvec_training.evaluation.similarity import find_sets
 
-    similarity_sets, _ = find_sets([Path(path) for path in sets])
-    names = tuple(dict.fromkeys(map(str, models)))
+    paths, similarity_paths = _list_paths(models, "models"), _list_paths(sets, "sets")
+    similarity_sets, _ = find_sets(similarity_paths)
+    names = tuple(dict.fromkeys(map(str, paths)))
     return evaluate_models([open_model(name, device=device, space=space) for name in names], names, similarity_sets)
+
+
+def _list_paths(given: Path | str | Iterable[Path | str], name: str) -> list[Path]:
+    """Return the paths, of one or of an iterable; at least one."""
+    several = [given] if isinstance(given, (str, os.PathLike)) or not isinstance(given, Iterable) else given
+    paths = [_as_path(path, name) for path in several]
+    if not paths:
+        raise InputError(f"{name}: none is named; name at least one")
+    return paths
 
 
 def open_model(name: str, *, device: str, space: str) -> ScoredModel:

@@ -307,7 +307,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: the config cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from error
+        raise InputError(
+            f"{path}: not valid TOML: {error}; a file of pairs or of labels is learned from by fit-pairs, fit-labels "
+            "or fit-weights"
+        ) from error
 
 
 def _with_corpora(corpora: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from gramvec.errors import InputError
 from gramvec.jobs.tables.inputs import Form
 from gramvec.runtime.base import Device
 from gramvec_training.config import SifWeights
+from gramvec_training.registry import describe_first_error
 from gramvec_training.sections import (
     FileLayout,
     Number,
@@ -37,7 +39,22 @@ def _option(description: str, *, default: Any = None, required: bool = False, **
     return Field(**keywords) if required else Field(default=default, **keywords)
 
 
-class RunOptions(Strict):
+class _Options(Strict):
+    """Options that are one sentence where they are wrong."""
+
+    def __init__(self, **values: Any) -> None:
+        """Take the options by their names.
+
+        Raises:
+            InputError: One is unknown, missing, or out of its range.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise InputError(f"{type(self).__name__}: {describe_first_error(error)}") from None
+
+
+class RunOptions(_Options):
     """Options of a run that are not part of its config.
 
     Only `device` and `threads` change the result, in its last bits.
@@ -55,7 +72,7 @@ class RunOptions(Strict):
     cache: Path = TEACHER_CACHE
 
 
-class FileOptions(Strict):
+class FileOptions(_Options):
     """Options of training on a file of one's own, without a config."""
 
     has_labels: ClassVar[bool] = False  # of texts, rather than pairs
@@ -108,7 +125,7 @@ class WeightOptions(FileOptions):
     start: str = _option("The model, a name or a folder.", required=True, flag="--from", metavar="BUNDLE")
 
 
-class TextOptions(Strict):
+class TextOptions(_Options):
     """Options of distillation on files of texts, without a config."""
 
     texts: tuple[Path, ...] = _option("Learn from these texts, one a line, without a config.", default=())
@@ -118,7 +135,7 @@ class TextOptions(Strict):
     cache: Path = _option("Where the teacher's vectors are kept; a text is computed once.", default=TEACHER_CACHE)
 
 
-class SifOptions(Strict):
+class SifOptions(_Options):
     """Options of a SIF model of word vectors and frequencies."""
 
     vectors: Path = _option(
