@@ -8,6 +8,7 @@ import click
 
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.vectors import SPACES
+from gramvec.jobs.common.engines import ENGINES
 from gramvec.jobs.common.file_job import MAX_NUMBER, MAX_THREADS
 
 model_option = click.option(
@@ -24,6 +25,8 @@ space_option = click.option(
     "--space", type=click.Choice(SPACES), default="semantic", show_default=True,
     help="Columns for what a text means (semantic), for the n-grams in it (lexical), or both.",
 )  # fmt: skip
+engine_option = click.option("--engine", type=click.Choice(ENGINES),
+                             help="Compare on the machines of a cluster, with the same answers.")  # fmt: skip
 precision_option = click.option(
     "--precision", type=click.FloatRange(0, 1, min_open=True, max_open=True),
     help="The lowest threshold from which on, in nine of ten tables, at least this share of the pairs is right.",

@@ -14,6 +14,7 @@ from gramvec.lexical.hashing import COLUMNS, count_features
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.lexical.tfidf import inverse_frequency
 from gramvec.progress import NO_PROGRESS, Progress
+from gramvec.text.arrays import Int32s, Int64s
 from gramvec.text.inputs import has_surrogate, iterate_texts, not_a_text
 
 Weighting = Literal["sif", "idf"]
@@ -45,16 +46,14 @@ class SparseEmbedder:
         Raises InputError with the text's index for a lone surrogate, anything but str, and over 65,536 characters.
         """
         lengths, columns, values = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
-        for block in _blocks(texts):
-            indptr, hashed, counts = count_features(block, self.orders, words=self.words)
+        for indptr, hashed, counts in count_blocks(texts, self.orders, words=self.words, progress=progress):
             weighed = counts.astype(np.float64) * self.weights[hashed]
             if normalize:
-                row = np.repeat(np.arange(len(block)), np.diff(indptr))
-                weighed /= np.sqrt(np.bincount(row, weighed**2, minlength=len(block)))[row]
+                row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+                weighed /= np.sqrt(np.bincount(row, weighed**2, minlength=len(indptr) - 1))[row]
             lengths.append(np.diff(indptr))
             columns.append(hashed)
             values.append(weighed.astype(np.float32))
-            progress.advance(len(block))
         return SparseVectors(
             np.cumsum(np.concatenate(lengths)), np.concatenate(columns), np.concatenate(values), COLUMNS
         )
@@ -97,12 +96,23 @@ def count_holders(
     Raises InputError for texts that `embed` refuses.
     """
     held, number = np.zeros(COLUMNS, np.int32), 0
-    for block in _blocks(list(texts) if isinstance(texts, set | frozenset) else texts):
-        _, columns, _ = count_features(block, orders, words=words)
+    given = list(texts) if isinstance(texts, set | frozenset) else texts
+    for indptr, columns, _ in count_blocks(given, orders, words=words, progress=progress):
         np.add.at(held, columns, 1)
-        number += len(block)
-        progress.advance(len(block))
+        number += len(indptr) - 1
     return held, number
+
+
+def count_blocks(
+    texts: Iterable[str], orders: Sequence[int], *, words: bool = False, progress: Progress = NO_PROGRESS
+) -> Iterator[tuple[Int64s, Int32s, Int64s]]:
+    """Yield what `count_features` returns of blocks of texts. `progress` is that of `embed`.
+
+    Raises InputError for texts that `embed` refuses.
+    """
+    for block in _blocks(texts):
+        yield count_features(block, orders, words=words)
+        progress.advance(len(block))
 
 
 def uniform(orders: Sequence[int] = ORDERS, *, words: bool = False) -> SparseEmbedder:

@@ -21,7 +21,7 @@ from gramvec.cli.jobs.job_report import report_option
 from gramvec.cli.jobs.match_inputs import label_options
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import make_job, show_job
-from gramvec.cli.options import POSITIVE, device_option, gone_options, precision_option
+from gramvec.cli.options import POSITIVE, device_option, engine_option, gone_options, precision_option
 from gramvec.jobs.bulk.embed_file import COLUMN
 from gramvec.jobs.duplicates.api import BYS
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS
@@ -111,6 +111,7 @@ class KeepChoice(click.Choice):  # type: ignore[type-arg]  # generic in later ve
 @click.option("--max-pairs", type=POSITIVE, default=MAX_PAIRS, show_default=True,
               help="Refuse to list more pairs.")  # fmt: skip
 @threads_option
+@engine_option
 @gone_options(_GONE, _GONE_FLAGS)
 def dedupe(**options: Any) -> None:
     """List the pairs of lines of INPUT that are nearly the same: ids, lines, score and texts, a table with a header.

@@ -19,7 +19,7 @@ from gramvec.cli.jobs.match_inputs import (
 )
 from gramvec.cli.jobs.row_columns import columns_option
 from gramvec.cli.jobs.run import in_shell, make_job, show_job
-from gramvec.cli.options import POSITIVE, gone_options, precision_option
+from gramvec.cli.options import POSITIVE, engine_option, gone_options, precision_option
 from gramvec.jobs.common.file_job import MAX_NUMBER
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.tables.outputs import TABLE_FORMS
@@ -72,6 +72,7 @@ class RowLimit(click.IntRange):
 @safe_cells_option
 @bom_option
 @threads_option
+@engine_option
 @gone_options({}, {"--all": "write --top all"})
 def match_command(**options: Any) -> None:
     """Match each row of LEFT with rows of RIGHT, and write ids, score and texts.

@@ -12,6 +12,7 @@ import numpy as np
 from gramvec.embed.embedder import MAX_CHARACTERS, Embedder
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
+from gramvec.jobs.common.engines import EngineName, open_engine
 from gramvec.jobs.duplicates.distinct import (
     MAX_PAIRS,
     DistinctRows,
@@ -49,6 +50,7 @@ def dedupe(
     matcher: Matcher | None = None,
     groups_file: str | os.PathLike[str] | None = None,
     threads: int = 1,
+    engine: EngineName | None = None,
 ) -> DuplicateRows:
     """Return the duplicates among rows: pairs, groups, and the rows that stay.
 
@@ -73,6 +75,8 @@ def dedupe(
         groups_file: a file that keeps the ids of groups, which `group_ids` has: the first call makes it, and the next
             one, with new or changed rows, continues it. Rows are known again by `id`, or without one by their texts.
         threads: threads of the comparison by letters.
+        engine: "ray" or "spark" to compare rows and pairs on the machines of a cluster, with the same pairs; by letters
+            and without labels. This process reads the table.
 
     Returns:
         `pairs` (left and right rows from 0, int64, and scores, float32), `groups` (lists of rows that a chain of pairs
@@ -84,6 +88,11 @@ def dedupe(
         InputError: rows or options are not valid, or SciPy is not installed.
     """
     _check_options(by, keep, model, labels, matcher, precision)
+    if engine is not None and (by == "meaning" or labels is not None or matcher is not None):
+        raise InputError(
+            "engine: compares by letters, without labels and a matcher; leave it out, or these", field="engine"
+        )
+    machines = open_engine(engine)
     sources, rows = join_sources(rows)
     columns, names, cells = _columns(rows, on, id, matcher, count=keep == "complete")
     names = names._replace(sources=sources)
@@ -99,7 +108,9 @@ def dedupe(
         embedder = model if isinstance(model, Embedder) else load(model) if model else load()
         likely = meaning_pairs(distinct.join_columns(), embedder, threshold, max_pairs=MAX_PAIRS)
     else:
-        likely = likely_pairs(distinct.columns, threshold, precision, threads=threads, max_pairs=MAX_PAIRS)
+        likely = likely_pairs(
+            distinct.columns, threshold, precision, threads=threads, engine=machines, max_pairs=MAX_PAIRS
+        )
     group_ids = None if file is None else file.update(distinct, likely.pairs, names.ids, sources).ids
     stays = staying_rows(distinct, likely.sure_pairs(), keep, cells)
     return DuplicateRows(distinct, likely, stays, names, group_ids)

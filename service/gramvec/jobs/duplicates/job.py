@@ -18,6 +18,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
+from gramvec.jobs.common.engines import EngineName, open_engine
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
@@ -138,6 +139,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         against: compare with the documents of this index instead, not with each other.
         max_pairs: refuse to list more pairs.
         threads: of the comparison by letters; None for all cores.
+        engine: compare rows and pairs on the machines of "ray" or "spark", with the same pairs.
 
     The other attributes are those of `InputFile`, `PairLabelOptions` and `TableOutput`; the table is the list. Labeled
     pairs are as the labels have them, up to the file without repeats.
@@ -162,6 +164,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     against: Path | None = None
     max_pairs: PositiveNumber = MAX_PAIRS
     threads: ThreadCount | None = None
+    engine: EngineName | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -237,6 +240,11 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
     @model_validator(mode="after")
     def _check_letters(self) -> Self:
         """Refuse what is only of the probabilities of two rows of the file."""
+        if self.engine and (self.labels or self.matcher or self.against is not None or self.by == "meaning"):
+            raise OptionError(
+                "engine: compares lines of the file by letters, without labels; leave it out, or what else is compared",
+                field="engine",
+            )
         if self.precision is not None and self.threshold is not None:
             raise OptionError("precision: chooses the threshold; give it, or `threshold`", field="precision")
         for name, asked in (("precision", self.precision is not None), ("explain", self.explain)):
@@ -266,6 +274,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             InputError: a file cannot be read or used, or an output cannot be written.
         """
         tables = [self.source, *self.more_sources]
+        open_engine(self.engine)  # a missing library is reported before anything is read
         inputs = [*tables, self.against, self.groups_file, *self.labels, self.matcher]
         run = self.begin_run(watch, self.output, self.unique, self.map, inputs=inputs)
         if self.groups_file is not None:
@@ -391,7 +400,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             threads = self.threads or count_cores()
             likely = likely_pairs(
                 distinct.columns, self.threshold, self.precision, explain=self.explain or self.report is not None,
-                threads=threads, max_pairs=limit, progress=watch,
+                threads=threads, engine=open_engine(self.engine), max_pairs=limit, progress=watch,
             )  # fmt: skip
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)

@@ -8,13 +8,15 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
-from gramvec.jobs.matching.candidates import CandidatePairs, weighted_ngrams
+from gramvec.jobs.matching.candidates import POWERS, count_ngrams
 from gramvec.jobs.matching.fields import Field, split
-from gramvec.jobs.matching.match_tables import check_precision, own_threshold, probabilities_of, score_fields
+from gramvec.jobs.matching.match_tables import check_precision, own_threshold, score_fields
 from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import read_rows
-from gramvec.jobs.pairs.model import ExpectedShare, one_table_model
+from gramvec.jobs.pairs.model import ExpectedShare, one_table_model, two_table_model
+from gramvec.jobs.pairs.scores import score_pairs_of_tables
 from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Floats, Int64s
@@ -55,6 +57,7 @@ def likely_pairs(
     *,
     explain: bool = False,
     threads: int = 1,
+    engine: Engine = HERE,
     max_pairs: int | None = None,
     progress: Progress = NO_PROGRESS,
 ) -> LikelyPairs:
@@ -68,6 +71,7 @@ def likely_pairs(
         precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
         explain: keep what tells why pairs have their scores.
         threads: of the comparison.
+        engine: where blocks of rows and pairs are worked on.
         max_pairs: pairs that may be found.
         progress: shows the tasks.
 
@@ -78,7 +82,7 @@ def likely_pairs(
         raise InputError(f"threshold: must be from 0 to 1, got {threshold:g}", field="threshold")
     check_precision(precision, threshold)
     fields = [Field(texts, texts, 1.0) for texts in columns]
-    scored = score_fields(fields, same=True, explain=explain, threads=threads, progress=progress)
+    scored = score_fields(fields, same=True, explain=explain, threads=threads, engine=engine, progress=progress)
     floor = 0.01 if threshold is None else threshold
     both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
     lower = both.left < both.right
@@ -107,10 +111,10 @@ def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequenc
     """
     sides = telling_columns([columns, others]).tables
     mine, theirs = ([" ".join(filter(None, row)) for row in zip(*side, strict=True)] for side in sides)
-    left_ngrams, right_ngrams = split(weighted_ngrams([*mine, *theirs])[0], len(mine))
+    left_ngrams, right_ngrams = split(count_ngrams([*mine, *theirs]).weighted(POWERS[0]), len(mine))
     right = np.arange(len(theirs))
-    pairs = CandidatePairs(left, right, left_ngrams.dots(left, right_ngrams, right))
-    return probabilities_of(read_rows(sides), pairs, same=False)
+    pairs = left, right, left_ngrams.dots(left, right_ngrams, right)
+    return score_pairs_of_tables(read_rows(sides), pairs, two_table_model(), same=False).scores
 
 
 def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.jobs.common.engines import EngineName, open_engine
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Blocks, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
@@ -48,6 +49,7 @@ def match(
     block: str | None = None,
     labels: LabelTriples | None = None,
     threads: int = 1,
+    engine: EngineName | None = None,
 ) -> MatchResult:
     """Return the rows of `right` that match each row of `left`.
 
@@ -71,6 +73,8 @@ def match(
         labels: (left row, right row, whether they match) for some pairs, rows from 0. Scores are then the probabilities
             of a matcher that learns from them.
         threads: threads of the sparse product.
+        engine: "ray" or "spark" to compare rows and pairs on the machines of a cluster, with the same matches; this
+            process reads both tables.
 
     Returns:
         `left` and `right` (rows from 0, int64) and `scores` (float32), by left row, then descending score; `threshold`,
@@ -79,6 +83,11 @@ def match(
     Raises:
         InputError: tables, options or labels are not valid, or a library is not installed.
     """
+    if engine is not None and labels is not None:
+        raise InputError(
+            "engine: a matcher that learns from labels works in this process; leave it out", field="engine"
+        )
+    machines = open_engine(engine)
     same, compared = left is right, _compared(on, left_on, right_on)
     left, right = _tables(left, right, compared)
     fields, columns = _fields(left, right, compared)
@@ -90,6 +99,7 @@ def match(
             "precision": precision,
             "one_to_one": one_to_one,
             "threads": threads,
+            "engine": machines,
         }
         return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields)
     if precision is not None:

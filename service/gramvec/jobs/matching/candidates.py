@@ -7,17 +7,19 @@ a row's nearest by one of both far more often than by either.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.jobs.matching.fields import nearest_rows, split
-from gramvec.jobs.matching.nearest import Matches, nearest, select_pairs
+from gramvec.jobs.matching.nearest import Matches, NearestSearch, nearest, select_pairs
 from gramvec.lexical.hashing import COLUMNS
-from gramvec.lexical.sparse import uniform
-from gramvec.lexical.sparse_vectors import SparseVectors
+from gramvec.lexical.sparse import count_blocks
+from gramvec.lexical.sparse_vectors import BLOCK_ENTRIES, SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
-from gramvec.text.arrays import Floats, Int64s
+from gramvec.text.arrays import Floats, Int32s, Int64s
 
 ORDERS = (2, 3, 4)
 POWERS = (1.0, 2.0)
@@ -53,6 +55,7 @@ def of(
     blocks: Sequence[Sequence[str]] | None = None,
     *,
     threads: int = 1,
+    engine: Engine = HERE,
     progress: Progress = NO_PROGRESS,
 ) -> CandidatePairs:
     """Return pairs of rows that may be one.
@@ -61,38 +64,48 @@ def of(
         texts: those of two tables, or of one, whose different texts are compared with each other, the lower row left.
         blocks: a key for each text; only texts of the same key are compared.
         threads: of the sparse product.
+        engine: searches for blocks of rows; texts with keys are compared here.
         progress: as in `match_fields`.
     """
     every = [text for some in texts for text in some]
-    width = max(len(texts[-1]), 1)
-    found: list[Matches] = []
+    one, width = len(texts) == 1, max(len(texts[-1]), 1)
     progress.start("reading n-grams", len(every))
-    plain, squared = weighted_ngrams(every, progress)
-    sides = (plain, plain) if len(texts) == 1 else split(plain, len(texts[0]))
-    for vectors in (plain, squared):
-        if len(texts) == 1:
-            both = (blocks[0], blocks[0]) if blocks else None
-            near = nearest_rows((vectors, vectors), both, DEPTH_ONE + 1, 0.0, threads=threads, progress=progress)
-            low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
-            found.append(select_pairs(Matches(low, high, near.scores), low != high))
-            continue
-        left_ngrams, right_ngrams = split(vectors, len(texts[0]))
-        there_by, back_by = ((blocks[0], blocks[1]), (blocks[1], blocks[0])) if blocks else (None, None)
-        found.append(
-            nearest_rows((left_ngrams, right_ngrams), there_by, DEPTH, 0.0, threads=threads, progress=progress)
-        )
-        back = nearest_rows((right_ngrams, left_ngrams), back_by, DEPTH_BACK, 0.0, threads=threads)
-        found.append(Matches(back.right, back.left, back.scores))
+    ngrams = count_ngrams(every, progress)
+    # There, and back of two tables.
+    ways, rows = ((0, 0, DEPTH_ONE + 1),) if one else ((0, 1, DEPTH), (1, 0, DEPTH_BACK)), len(every)
+    progress.start("indexing n-grams", len(POWERS) * rows)
+    found: list[Matches] = []
+    # Its vectors give the cosines of all, so the first power is the last.
+    for power in reversed(POWERS):
+        vectors = ngrams.weighted(power)
+        sides = (vectors, vectors) if one else split(vectors, len(texts[0]))
+        of_power: list[Matches] = []
+        for side, other, depth in ways:
+            if blocks:
+                both = blocks[side], blocks[other]
+                near = nearest_rows((sides[side], sides[other]), both, depth, 0.0, threads=threads, progress=progress)
+            else:
+                search = NearestSearch(sides[side], sides[other])
+                if not found and not of_power:
+                    progress.start("matching", len(POWERS) * rows)
+                near = search.find(depth, 0.0, threads=threads, engine=engine, progress=progress)
+                del search
+            if one:
+                low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
+                near = select_pairs(Matches(low, high, near.scores), low != high)
+            of_power.append(near if side <= other else Matches(near.right, near.left, near.scores))
+        found = of_power + found
+    del ngrams
     keys = np.concatenate([pairs.left * width + pairs.right for pairs in found])
     different, first = np.unique(keys, return_index=True)
     left, right = np.divmod(different, width)
     cosines = np.concatenate([pairs.scores for pairs in found])[first]
     # Where another weighting found it first, its cosine is not known yet.
-    unknown = first >= sum(len(pairs.left) for pairs in found[: len(found) // 2])
+    unknown = first >= sum(len(pairs.left) for pairs in found[: len(ways)])
     cosines[unknown] = sides[0].dots(left[unknown], sides[1], right[unknown])
     if len(every) <= EXACT_TEXTS or blocks:
         return CandidatePairs(left, right, cosines)
-    sampled = _sample_pairs(plain if len(texts) == 1 else sides[0], sides[1], width, one=len(texts) == 1)
+    sampled = _sample_pairs(sides[0], sides[1], width, one=one)
     return CandidatePairs(left, right, cosines, len(sampled), int(np.isin(sampled, different).sum()))
 
 
@@ -107,24 +120,56 @@ def _sample_pairs(left: SparseVectors, right: SparseVectors, width: int, *, one:
     return keys
 
 
-def weighted_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> list[SparseVectors]:
-    """Return the n-grams of texts, weighted by each of POWERS of their idf, as vectors of length 1.
+class NgramCounts(NamedTuple):
+    """How often each text has its n-grams, as the rows of `SparseVectors`.
 
-    An n-gram that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
+    Attributes:
+        indptr: int64[n + 1].
+        indices: int32[m], columns of n-grams, of which each is in a text.
+        counts: uint16[m].
+        held: of each column the texts that have it.
     """
-    counted = uniform(ORDERS).embed(texts, normalize=False, progress=progress)
+
+    indptr: Int64s
+    indices: Int32s
+    counts: NDArray[np.uint16]
+    held: NDArray[Any]
+
+    def weighted(self, power: float) -> SparseVectors:
+        """Return the n-grams weighted by a power of their idf, as vectors of length 1.
+
+        An n-gram that a text has c times counts (1 + ln c) idf^p, with idf = ln((1 + n) / (1 + df)) + 1.
+        """
+        made = SparseVectors(self.indptr, self.indices, np.empty(len(self.indices), np.float32), len(self.held))
+        idf = np.log((1 + len(made)) / (1 + np.arange(int(self.held.max(initial=0)) + 1))) + 1
+        weights = (idf**power).astype(np.float32)
+        logs = 1 + np.log(np.maximum(np.arange(int(self.counts.max(initial=0)) + 1, dtype=np.float32), 1))
+        for part in made.row_blocks():
+            entries, rows = made.entries(part), part.stop - part.start
+            values = logs[self.counts[entries]] * weights[self.held[self.indices[entries]]]
+            row = np.repeat(np.arange(rows), np.diff(self.indptr[part.start : part.stop + 1]))
+            lengths = np.sqrt(np.bincount(row, values.astype(np.float64) ** 2, minlength=rows))
+            made.values[entries] = values / lengths.astype(np.float32)[row]
+        return made
+
+
+def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> NgramCounts:
+    """Return the n-grams of texts of ORDERS. `progress` advances by texts."""
     # Counts of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
-    for part in counted.row_blocks():
-        np.add.at(held, counted.indices[counted.entries(part)], 1)
-    idf = np.log((1 + len(texts)) / (1 + np.arange(int(held.max(initial=0)) + 1))) + 1
-    row = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(counted.indptr))
-    number = held[counted.indices]
-    logs = 1 + np.log(counted.values)
-    made = []
-    for power in POWERS:
-        values = (logs * (idf**power).astype(np.float32)[number]).astype(np.float32)
-        lengths = np.sqrt(np.bincount(row, values.astype(np.float64) ** 2, minlength=len(texts)))
-        values /= lengths.astype(np.float32)[row]
-        made.append(SparseVectors(counted.indptr, counted.indices, values, COLUMNS))
-    return made
+    lengths, indices, counts = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.uint16)]
+    most = np.iinfo(np.uint16).max
+    for indptr, columns, number in count_blocks(texts, ORDERS, progress=progress):
+        np.add.at(held, columns, 1)
+        lengths.append(np.diff(indptr))
+        indices.append(columns)
+        counts.append(np.minimum(number, most).astype(np.uint16))
+    every = np.concatenate(indices)
+    indices.clear()
+    there = np.flatnonzero(held)
+    places = np.empty(COLUMNS, np.int32)
+    places[there] = np.arange(len(there))
+    for start in range(0, len(every), BLOCK_ENTRIES):
+        part = slice(start, start + BLOCK_ENTRIES)
+        every[part] = places[every[part]]
+    return NgramCounts(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])

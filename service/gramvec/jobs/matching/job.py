@@ -16,6 +16,7 @@ from pydantic import model_validator
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import Columns, read_columns
+from gramvec.jobs.common.engines import HERE, Engine, EngineName, open_engine
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
@@ -78,6 +79,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         review: write the pairs to label next to this file.
         review_pairs: how many of them.
         threads: of the sparse product; None for all cores.
+        engine: compare rows and pairs on the machines of "ray" or "spark", with the same matches.
 
     The other attributes are those of `TableFiles`, `PairLabelOptions` and `TableOutput`.
     """
@@ -94,9 +96,16 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
     review: Path | None = None
     review_pairs: PositiveNumber = 100
     threads: ThreadCount | None = None
+    engine: EngineName | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.engine and (self.labels or self.matcher or self.review):
+            raise OptionError(
+                "engine: compares without labels; what learns from them, and `review`, work in one process, so leave it"
+                " out",
+                field="engine",
+            )
         if self.top == "all" and self.one_to_one:
             raise OptionError(
                 'top: "all" writes every row above the threshold; leave it out, or `one_to_one`', field="top"
@@ -138,6 +147,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             )
         if not (self.labels or self.matcher):
             check_unweighted(Field((), (), column.weight) for column in self.on)
+        engine = open_engine(self.engine)
         inputs = [self.left, self.right, *self.labels, self.matcher]
         run = self.begin_run(watch, self.output, self.save_matcher, self.review, inputs=inputs)
         known = load_matcher(self.matcher) if self.matcher else None
@@ -145,7 +155,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         if self.labels or known or self.review:
             matched, known = self._match_by_labels(tables, known, watch)
         else:
-            matched = self._match_by_pairs(tables, watch)
+            matched = self._match_by_pairs(tables, watch, engine)
         watch.close()
         if self.output is not None:
             self._write(matched, tables, self.output)
@@ -181,13 +191,13 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         """Return the right rows for a left row, None for all; `learned` unless an option names them."""
         return None if self.top == "all" else self.top or learned
 
-    def _match_by_pairs(self, tables: ReadTables, watch: JobWatch) -> ChosenMatches:
+    def _match_by_pairs(self, tables: ReadTables, watch: JobWatch, engine: Engine = HERE) -> ChosenMatches:
         """Return the matches by the pair model."""
         explain = self.explain or self.report is not None
         return match_fields(
             tables.fields, tables.blocks, top=self._limit(), threshold=self.threshold, precision=self.precision,
             one_to_one=self.one_to_one, same=tables.same, explain=explain, threads=self.threads or count_cores(),
-            progress=watch,
+            engine=engine, progress=watch,
         )  # fmt: skip
 
     def _match_by_labels(

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gramvec.errors import InputError
+from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.jobs.matching import candidates
-from gramvec.jobs.matching.candidates import CandidatePairs
 from gramvec.jobs.matching.fields import (
     Blocks,
     ChosenMatches,
@@ -21,9 +21,10 @@ from gramvec.jobs.matching.fields import (
 from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
 from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
 from gramvec.jobs.matching.reasons import MatchReasons
-from gramvec.jobs.pairs.figures import FIRST, NAMES, OF_PAIR, RowTables, pair_figures, read_rows, rival_figures
+from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import SURE, pair_model
 from gramvec.jobs.pairs.reasons import ScoredPairs
+from gramvec.jobs.pairs.scores import score_pairs_of_tables
 from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
@@ -33,7 +34,6 @@ from gramvec.text.arrays import Doubles, Floats, Int64s
 MIN_THRESHOLD, MIN_DUPLICATE = 0.35, 0.4
 # Less probable pairs are no candidates of any report.
 MIN_SCORE = 0.01
-BLOCK_PAIRS = 1 << 16
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 
 
@@ -48,6 +48,7 @@ def match_fields(
     same: bool = False,
     explain: bool = False,
     threads: int = 1,
+    engine: Engine = HERE,
     progress: Progress = NO_PROGRESS,
 ) -> ChosenMatches:
     """Match two tables by columns, without labels.
@@ -62,11 +63,12 @@ def match_fields(
         same: whether both are one table, whose rows are not compared with themselves.
         explain: keep what tells why pairs have their scores.
         threads: threads of the sparse product.
+        engine: where blocks of rows and pairs are worked on.
         progress: shows the tasks.
     """
     check_choice(top, threshold)
     check_precision(precision, threshold)
-    found = score_fields(fields, blocks, same=same, explain=explain, threads=threads, progress=progress)
+    found = score_fields(fields, blocks, same=same, explain=explain, threads=threads, engine=engine, progress=progress)
     return choose_pairs(found, top, threshold, precision, one_to_one=one_to_one)
 
 
@@ -77,6 +79,7 @@ def score_fields(
     same: bool = False,
     explain: bool = False,
     threads: int = 1,
+    engine: Engine = HERE,
     progress: Progress = NO_PROGRESS,
 ) -> GroupPairs:
     """Return the candidate pairs of two tables with their probabilities. Arguments as of `match_fields`."""
@@ -92,13 +95,14 @@ def score_fields(
     ordered = [sort_groups(*side) for side in zip(sides, columns, keys, strict=False)]
     with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
         of_groups = None if blocks is None else [side.keys or [] for side in ordered]
-        found = candidates.of([side.texts for side in ordered], of_groups, threads=threads, progress=progress)
+        found = candidates.of(
+            [side.texts for side in ordered], of_groups, threads=threads, engine=engine, progress=progress
+        )
     rows, model = read_rows([side.columns for side in ordered]), pair_model(same=same)
-    figures = figures_of(rows, found, progress=progress)
-    scores = model.of_candidates(figures, found.left, found.right, same=same)
-    reasons = None
+    told = score_pairs_of_tables(rows, found[:3], model, same=same, engine=engine, progress=progress)
+    scores, reasons = told.scores, None
     if explain:
-        scored = ScoredPairs(rows, found.left, found.right, figures, model)
+        scored = ScoredPairs(rows, found.left, found.right, told.figures, model)
         of_rows = [side.places_of(some.of_row) for side, some in zip(ordered, sides, strict=True)]
         reasons = MatchReasons(scored, of_rows[0], of_rows[-1], places, same)
     left, right = ordered[0].places[found.left], ordered[-1].places[found.right]
@@ -109,27 +113,6 @@ def score_fields(
     order = np.lexsort((right, -scores, left))
     pairs = select_pairs(Matches(left, right, scores), order)
     return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found), reasons)
-
-
-def probabilities_of(rows: RowTables, found: CandidatePairs, *, same: bool) -> Floats:
-    """Return the probability of each candidate pair, float32[p]; `same` if both rows are of one table."""
-    model = pair_model(same=same)
-    return model.of_candidates(figures_of(rows, found), found.left, found.right, same=same)
-
-
-def figures_of(rows: RowTables, found: CandidatePairs, progress: Progress = NO_PROGRESS) -> Floats:
-    """Return the figures of each candidate pair, float32[p, len(NAMES)]; NaN for those of the tables."""
-    left, right, cosines = found[:3]
-    figures = np.full((len(left), len(NAMES)), np.nan, np.float32)
-    if not len(left):
-        return figures
-    progress.start("comparing pairs", len(left), "pairs")
-    for start in range(0, len(left), BLOCK_PAIRS):
-        part = slice(start, start + BLOCK_PAIRS)
-        figures[part, : len(OF_PAIR)] = pair_figures(rows, left[part], right[part])
-        progress.advance(len(left[part]))
-    figures[:, len(OF_PAIR) : len(FIRST)] = rival_figures(rows, left, right, figures, cosines)
-    return figures
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:

@@ -7,6 +7,7 @@ in float64, so a pair has the same bytes in any table.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import import_extra
+from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.lexical.sparse_vectors import SparseVectors, ranges
 from gramvec.progress import NO_PROGRESS, Progress
 
@@ -73,20 +75,119 @@ def nearest(
         threads: threads of the product.
         progress: advances by left rows.
     """
-    if not len(left.indices) or not len(right.indices):
-        progress.advance(len(left))
-        return no_matches()
-    (left_firsts, of_left), (right_firsts, of_right) = _distinct(left), _distinct(right)
-    a = left if len(left_firsts) == len(left) else left.rows(left_firsts)
-    b = right if len(right_firsts) == len(right) else right.rows(right_firsts)
-    candidates = _Candidates(a, b, threads)
-    counts = np.bincount(of_left, minlength=len(a))
-    found = []
-    for start in range(0, len(a), BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, len(a))
-        found.append(best(a, b, *candidates.of(start, stop, k), k, threshold))
-        progress.advance(int(counts[start:stop].sum()))
-    return _expand(concatenate_matches(found), of_left, of_right, k)
+    return NearestSearch(left, right).find(k, threshold, threads=threads, progress=progress)
+
+
+class RightRows(NamedTuple):
+    """What a block of left rows is compared with.
+
+    Attributes:
+        index: matrix of SciPy, (columns, m) in rows: the values of different right rows, in columns that left rows
+            multiply.
+        places: int32[columns of the vectors], the place of each column among those of the index; -1 for none.
+        vectors: all right rows.
+        rows: int64[m], the right row that each of the index is.
+        k: rows for a left row at most.
+        threshold: lowest cosine.
+        threads: threads of the product.
+    """
+
+    index: Any
+    places: NDArray[np.int32]
+    vectors: SparseVectors
+    rows: RowIds
+    k: int
+    threshold: float
+    threads: int
+
+
+class LeftBlock(NamedTuple):
+    """A block of left rows, and which of their entries are multiplied, as the bits of bytes."""
+
+    vectors: SparseVectors
+    kept: NDArray[np.uint8]
+
+
+class NearestSearch:
+    """Search for the nearest right rows of each left row: the right rows by their columns. Arguments as of `nearest`.
+
+    Beside both tables, memory is that of the right entries that are multiplied.
+    """
+
+    def __init__(self, left: SparseVectors, right: SparseVectors) -> None:
+        self._left, self._right = left, right
+        self._is_empty = not len(left.indices) or not len(right.indices)
+        if self._is_empty:
+            return
+        if left.columns > len(left.indices) + len(right.indices):
+            left, right = self._left, self._right = _with_own_columns(left, right)
+        (self._left_firsts, self._of_left), (self._right_firsts, self._of_right) = _distinct(left), _distinct(right)
+        postings = np.zeros(right.columns, np.int32)
+        for part in _parts(len(self._right_firsts)):
+            np.add.at(postings, right.rows(self._right_firsts[part]).indices, 1)
+        budget = max(ROW_PRODUCTS, PRODUCTS // len(self._left_firsts))
+        used = np.zeros(right.columns, np.bool_)
+        self._kept = []
+        for part in _parts(len(self._left_firsts)):
+            vectors = left.rows(self._left_firsts[part])
+            kept = _rarest(postings[vectors.indices].astype(np.int64), vectors.indptr, budget)
+            used[vectors.indices[kept]] = True
+            self._kept.append(np.packbits(kept))
+        # An entry that no right row has multiplies nothing.
+        used &= postings > 0
+        self._places = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+        self._index = _transpose(right, self._right_firsts, self._places)
+
+    def find(
+        self,
+        k: int,
+        threshold: float,
+        *,
+        threads: int = 1,
+        engine: Engine = HERE,
+        progress: Progress = NO_PROGRESS,
+    ) -> Matches:
+        """Return as of `nearest`."""
+        if self._is_empty:
+            progress.advance(len(self._left))
+            return no_matches()
+        shared = RightRows(self._index, self._places, self._right, self._right_firsts, k, threshold, threads)
+        blocks = (
+            LeftBlock(self._left.rows(self._left_firsts[part]), kept)
+            for part, kept in zip(_parts(len(self._left_firsts)), self._kept, strict=True)
+        )
+        counts = np.bincount(self._of_left, minlength=len(self._left_firsts))
+        found = []
+        for part, pairs in zip(
+            _parts(len(self._left_firsts)), engine.map(_find_nearest, engine.share(shared), blocks), strict=True
+        ):
+            found.append(pairs._replace(left=pairs.left + part.start))
+            progress.advance(int(counts[part].sum()))
+        return _expand(concatenate_matches(found), self._of_left, self._of_right, k)
+
+
+def _with_own_columns(left: SparseVectors, right: SparseVectors) -> tuple[SparseVectors, SparseVectors]:
+    """Return rows over the columns that they have, so that a number for each column takes no more than they do."""
+    # numpy's unique hashes, which takes five times as long and more memory where most columns differ.
+    every = np.sort(np.concatenate([left.indices, right.indices]))
+    columns = every[np.diff(every, prepend=np.int32(-1)) > 0]
+    sides = [np.searchsorted(columns, side.indices).astype(np.int32) for side in (left, right)]
+    one, other = (
+        SparseVectors(side.indptr, indices, side.values, len(columns))
+        for side, indices in zip((left, right), sides, strict=True)
+    )
+    return one, other
+
+
+def _parts(rows: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK_ROWS, rows)) for start in range(0, rows, BLOCK_ROWS)]
+
+
+def _find_nearest(right: RightRows, block: LeftBlock) -> Matches:
+    """Return the nearest of the right rows for each row of a block, as places among its rows and theirs."""
+    rows, others = _find_candidates(right, block)
+    scores = block.vectors.dots(rows, right.vectors, right.rows[others])
+    return _best(rows, others, scores, right.k, right.threshold)
 
 
 def best(left: SparseVectors, right: SparseVectors, rows: RowIds, others: RowIds, k: int, threshold: float) -> Matches:
@@ -123,61 +224,58 @@ def no_matches() -> Matches:
     return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
-class _Candidates:
-    """Pairs of rows that may be the nearest, by the products of two tables."""
-
-    def __init__(self, left: SparseVectors, right: SparseVectors, threads: int) -> None:
-        self._multiply = import_module("sparse_dot_topn").sp_matmul_topn
-        self._threads = threads
-        # numpy's unique hashes, which takes five times as long and more memory where most columns differ.
-        every = np.sort(np.concatenate([left.indices, right.indices]))
-        columns = every[np.diff(every, prepend=np.int32(-1)) > 0]
-        of_left, of_right = _places(left, columns), _places(right, columns)
-        matrix = scipy_sparse().csr_matrix
-        self._right = matrix((right.values, of_right, right.indptr), shape=(len(right), len(columns))).T.tocsr()
-        postings = np.diff(self._right.indptr)[of_left].astype(np.int64)
-        kept = _rarest(postings, left.indptr, max(ROW_PRODUCTS, PRODUCTS // len(left)))
-        indptr = np.append(0, np.cumsum(kept))[left.indptr]
-        self._left = matrix((left.values[kept], of_left[kept], indptr), shape=(len(left), len(columns)))
-
-    def of(self, start: int, stop: int, k: int) -> tuple[RowIds, RowIds]:
-        """Return (left rows, right rows): the k of the highest products for each left row from start to stop."""
-        part = self._left[start:stop]
-        product = self._multiply(part, self._right, top_n=k + 1, sort=True, n_threads=self._threads)
-        rows = np.repeat(np.arange(stop - start), np.diff(product.indptr))
-        rank = np.arange(len(rows)) - product.indptr[rows]
-        after = np.flatnonzero(rank == k)
-        tied = after[product.data[after - 1] - product.data[after] <= TIE]
-        kept = (rank < k) & ~np.isin(rows, rows[tied])
-        again, others = self._find_tied(part, rows[tied], product.data[tied - 1] - TIE)
-        found = np.concatenate([rows[kept], again]), np.concatenate([product.indices[kept], others])
-        return start + found[0].astype(np.int64), found[1].astype(np.int64)
-
-    def _find_tied(self, part: Any, rows: RowIds, lowest: CosineArray) -> tuple[RowIds, RowIds]:
-        """Return (rows of the part, right rows) of products of at least `lowest`, the first MAX_TIED of each row."""
-        found: list[RowIds] = [np.zeros(0, np.int64)]
-        others: list[RowIds] = [np.zeros(0, np.int64)]
-        step = max(4, TIED_PRODUCTS // self._right.shape[1])
-        for start in range(0, len(rows), step):
-            block = slice(start, start + step)
-            product = part[rows[block]] @ self._right
-            product.sort_indices()
-            at = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
-            high = product.data >= lowest[block][at]
-            at, columns = at[high], product.indices[high]
-            first = places(at) < MAX_TIED
-            found.append(rows[block][at[first]])
-            others.append(columns[first].astype(np.int64))
-        return np.concatenate(found), np.concatenate(others)
+def _find_candidates(right: RightRows, block: LeftBlock) -> tuple[RowIds, RowIds]:
+    """Return (rows of the block, rows of the index): the k of the highest products for each row of the block."""
+    vectors, k, index = block.vectors, right.k, right.index
+    kept_bits = np.unpackbits(block.kept, count=len(vectors.indices))
+    part = _multiplied(vectors, kept_bits.astype(np.bool_), right.places)
+    if not index.data.flags.writeable:
+        index = index.copy()  # sparse_dot_topn refuses what Ray's processes share
+    product = import_module("sparse_dot_topn").sp_matmul_topn(
+        part, index, top_n=k + 1, sort=True, n_threads=right.threads
+    )
+    rows = np.repeat(np.arange(len(vectors)), np.diff(product.indptr))
+    rank = np.arange(len(rows)) - product.indptr[rows]
+    after = np.flatnonzero(rank == k)
+    tied = after[product.data[after - 1] - product.data[after] <= TIE]
+    kept = (rank < k) & ~np.isin(rows, rows[tied])
+    again, others = _find_tied(part, index, rows[tied], product.data[tied - 1] - TIE)
+    found = np.concatenate([rows[kept], again]), np.concatenate([product.indices[kept], others])
+    return found[0].astype(np.int64), found[1].astype(np.int64)
 
 
-def _places(vectors: SparseVectors, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the place of each entry's column among all columns, ascending."""
-    found = np.empty(len(vectors.indices), np.int32)
-    for part in vectors.row_blocks():
-        entries = vectors.entries(part)
-        found[entries] = np.searchsorted(columns, vectors.indices[entries])
-    return found
+def _find_tied(part: Any, index: Any, rows: RowIds, lowest: CosineArray) -> tuple[RowIds, RowIds]:
+    """Return (rows of the part, rows of the index) of products of at least `lowest`, the first MAX_TIED of each row."""
+    found: list[RowIds] = [np.zeros(0, np.int64)]
+    others: list[RowIds] = [np.zeros(0, np.int64)]
+    step = max(4, TIED_PRODUCTS // index.shape[1])
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        product = part[rows[block]] @ index
+        product.sort_indices()
+        at = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
+        high = product.data >= lowest[block][at]
+        at, columns = at[high], product.indices[high]
+        first = places(at) < MAX_TIED
+        found.append(rows[block][at[first]])
+        others.append(columns[first].astype(np.int64))
+    return np.concatenate(found), np.concatenate(others)
+
+
+def _multiplied(vectors: SparseVectors, kept: NDArray[np.bool_] | bool, places: NDArray[np.int32]) -> Any:
+    """Return the kept entries of rows as a matrix of SciPy, in columns that are `places`."""
+    at = places[vectors.indices]
+    kept = kept & (at >= 0)
+    indptr = np.append(0, np.cumsum(kept))[vectors.indptr]
+    shape = len(vectors), int(places.max(initial=-1)) + 1
+    return scipy_sparse().csr_matrix((vectors.values[kept], at[kept], indptr), shape=shape)
+
+
+def _transpose(right: SparseVectors, rows: RowIds, places: NDArray[np.int32]) -> Any:
+    """Return rows as a matrix of SciPy, (columns, rows), in columns that are `places`."""
+    sparse = scipy_sparse()
+    parts = [_multiplied(right.rows(rows[part]), True, places) for part in _parts(len(rows))]
+    return sparse.csr_matrix(sparse.vstack(parts, format="csr").T.tocsr())
 
 
 def _rarest(postings: RowIds, indptr: RowIds, budget: int) -> NDArray[np.bool_]:
@@ -198,13 +296,14 @@ def _rarest(postings: RowIds, indptr: RowIds, budget: int) -> NDArray[np.bool_]:
 
 def _distinct(vectors: SparseVectors) -> tuple[RowIds, RowIds]:
     """Return the first of each group of equal rows, ascending, and the group of each row."""
-    groups: dict[tuple[bytes, bytes], int] = {}
+    groups: dict[bytes, int] = {}
     first: list[int] = []
     group = np.empty(len(vectors), np.int64)
     bounds = vectors.indptr.tolist()
     for row, (begin, end) in enumerate(pairwise(bounds)):
-        key = vectors.indices[begin:end].tobytes(), vectors.values[begin:end].tobytes()
-        group[row] = groups.setdefault(key, len(groups))
+        key = blake2b(vectors.indices[begin:end].tobytes(), digest_size=16)
+        key.update(vectors.values[begin:end].tobytes())
+        group[row] = groups.setdefault(key.digest(), len(groups))
         if len(groups) > len(first):
             first.append(row)
     return np.array(first, np.int64), group

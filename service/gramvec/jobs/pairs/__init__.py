@@ -3,10 +3,8 @@
 From texts to a probability:
 
     rows = read_rows([left_columns, right_columns])  # or [columns] for one table; texts from fold_text
-    figures = pair_figures(rows, left, right)        # of candidate pairs of row numbers
-    rivals = rival_figures(rows, left, right, figures, cosines)  # cosines come with the candidates
-    two_table_model().of_candidates(all_figures, left, right, same=False)  # of one table: one_table_model
+    pairs = left, right, cosines  # candidate pairs of row numbers, from gramvec.jobs.matching.candidates
+    score_pairs_of_tables(rows, pairs, pair_model(same=False), same=False).scores
 
-`gramvec.jobs.matching.match_tables.probabilities_of` takes these steps, and `gramvec.jobs.matching.candidates` has the
-pairs that are worth a look. Rows that are equal are given once.
+Rows that are equal are given once.
 """

@@ -182,7 +182,20 @@ def rival_figures(rows: RowTables, left: Int64s, right: Int64s, figures: Floats,
     Returns:
         float32[p, len(OF_RIVALS)].
     """
-    alike, told = likeness(figures, cosines), np.nan_to_num(figures[:, EVIDENCE], nan=0.0)
+    return rivals_of(rows, left, right, likeness(figures, cosines), figures[:, EVIDENCE])
+
+
+def rivals_of(rows: RowTables, left: Int64s, right: Int64s, alike: Floats, evidence: Floats) -> Floats:
+    """Return as of `rival_figures`, by what is needed of the figures.
+
+    Args:
+        rows: the tables.
+        left: int64[p], rows.
+        right: int64[p], rows.
+        alike: float32[p], of `likeness`.
+        evidence: float32[p], what the columns of each pair tell; NaN for nothing.
+    """
+    told = np.nan_to_num(evidence, nan=0.0)
     if len(rows.tokens.tables) == 1:
         row, other = np.append(left, right), np.append(right, left)
         both = (row, other, np.append(alike, alike), np.append(told, told))

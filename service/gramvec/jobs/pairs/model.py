@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from gramvec.jobs.pairs.figures import EQUAL, FEW, FIRST, NAMES, table_figures
+from gramvec.jobs.pairs.figures import EQUAL, NAMES
 from gramvec.jobs.pairs.trees import Trees, trees_of
 from gramvec.text.arrays import Floats, Int64s
 
@@ -145,22 +145,6 @@ class PairModel(NamedTuple):
         """
         found = self.trees.probabilities(figures).astype(np.float32)
         return np.where(figures[:, EQUAL] == 1, np.maximum(found, np.float32(SURE)), found).astype(np.float32)
-
-    def of_candidates(self, figures: Floats, left: Int64s, right: Int64s, *, same: bool) -> Floats:
-        """Return the `probabilities` of all candidates of two tables, or of one with `same`, float32[p].
-
-        Args:
-            figures: float32[p, len(NAMES)], of which those of the tables are written here.
-            left: int64[p], rows.
-            right: int64[p], rows.
-            same: whether both are of one table.
-        """
-        # The first trees do not look at what is not there yet.
-        first = self.first.probabilities(figures)
-        # Fewer pairs say no more of their tables than pairs that are given.
-        if len(left) >= FEW:
-            figures[:, len(FIRST) :] = table_figures(first, left, right, same=same)
-        return self.probabilities(figures)
 
 
 def read_model(path: Path) -> PairModel:

@@ -7,7 +7,7 @@ whole row are words and numbers; beside them stand the rivals of both rows, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -90,14 +90,14 @@ class ScoredPairs(NamedTuple):
         rows: of the tables.
         left: int64[p], rows, ascending.
         right: int64[p].
-        figures: float32[p, len(NAMES)].
+        figures: returns those of the pairs at some places, float32[n, len(NAMES)].
         model: what scored.
     """
 
     rows: RowTables
     left: Int64s
     right: Int64s
-    figures: Floats
+    figures: Callable[[Int64s], Floats]
     model: PairModel
 
     def reasons(self, at: Int64s, names: Sequence[str], only: Sequence[str]) -> Iterator[PairReasons]:
@@ -108,7 +108,7 @@ class ScoredPairs(NamedTuple):
             names: of the compared columns.
             only: the words of each pair that only one row has, as a text.
         """
-        figures = self.figures[at]
+        figures = self.figures(at)
         levels = column_levels(self.rows, self.left[at], self.right[at])
         shared = self.share_contributions(at, levels)
         said = [[SAYS[int(level)] for level in row] for row in levels]
@@ -120,7 +120,7 @@ class ScoredPairs(NamedTuple):
 
     def share_contributions(self, at: Int64s, levels: UInt8s) -> Doubles:
         """Return what each column and each of OTHERS adds, float64[n, columns + len(OTHERS)]."""
-        figures, columns = self.figures[at], levels.shape[1]
+        figures, columns = self.figures(at), levels.shape[1]
         added = self.model.trees.contributions(figures)
         tells = self._tells(at, levels)
         made = np.zeros((len(at), columns + len(OTHERS)))
