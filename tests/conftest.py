@@ -38,7 +38,7 @@ CORE = (
     "server/test_batching.py",
     "server/test_errors_table.py",
     "lexical/test_letters.py",
-    "reliability/test_raw_socket.py",
+    "hostile/test_requests.py",
     "training/test_training_equations.py",
 )
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import gramvec
-from attacks.craft import manifest
 from conftest import MODELS, SHIPPED
 from errors_support import refused
 from gramvec import native
@@ -22,6 +21,7 @@ from gramvec.bundle.verified_files import Folder
 from gramvec.errors import BundleError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.features.featurizer import Featurizer
+from hostile.bundles.craft import manifest
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from test_features import CORPUS
 
 import gramvec
-from attacks.craft import manifest
 from conftest import MODELS
 from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
@@ -32,6 +31,7 @@ from gramvec.text.arrays import FeatureBatch
 from gramvec.text.memo import Memo
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
+from hostile.bundles.craft import manifest
 from training_support import export_table
 
 SPEC = FeatureSpec(orders=(2, 3, 4), words=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from attacks.craft import manifest, packed, read
 from fuzz import graphs, mutate
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.embed.embedder import Embedder
@@ -20,6 +19,7 @@ from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_ngrams, nearest_words
 from gramvec.explain.row_vectors import open_weights
 from gramvec.runtime.native import NativeRuntime
+from hostile.bundles.craft import manifest, packed, read
 
 
 def prepare(bases: Path) -> None:

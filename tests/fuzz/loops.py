@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from attacks.craft import Arrays, packed, read
 from fuzz import mutate, reference
 from gramvec import native
 from gramvec.bundle.four_bits import unpack_levels
@@ -26,6 +25,7 @@ from gramvec.text import hashing
 from gramvec.text.characters import ID_MASK
 from gramvec.text.memo import Memo
 from gramvec.text.vocabulary import Vocabulary
+from hostile.bundles.craft import Arrays, packed, read
 
 THREADS = 3
 MAX_FOR_REFERENCE = 2_000

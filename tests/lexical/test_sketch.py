@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from attacks.craft import manifest
 from bulk_support import gramvec_command
 from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
@@ -28,6 +27,7 @@ from gramvec.native import loops
 from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import add_lexical
 from gramvec_training.export.convert import convert
+from hostile.bundles.craft import manifest
 from http_support import running, until
 
 TEXTS = [

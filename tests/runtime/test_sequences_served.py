@@ -17,7 +17,6 @@ import torch
 from batches import batch_of
 
 import gramvec
-from attacks.craft import manifest
 from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import Manifest
@@ -36,6 +35,7 @@ from gramvec_training.encoders.base import LONGEST, Encoder
 from gramvec_training.encoders.build import build_encoder, make_encode
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.runs.run_dir import load_run
+from hostile.bundles.craft import manifest
 from http_support import PATIENCE, running
 from training_support import call, export_table
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import gramvec
-from attacks.craft import manifest
 from conftest import MODELS
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.bundle.manifest import Precision, StoredWeights
@@ -21,6 +20,7 @@ from gramvec.runtime.onnx_graph import write_graphs
 from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, count_repeated
 from gramvec_training.export.bundle import choose_chunks, read_weights
 from gramvec_training.export.convert import convert
+from hostile.bundles.craft import manifest
 from training_support import call, export_table, sentence
 
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]

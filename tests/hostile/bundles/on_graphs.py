@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from attacks.craft import attack, content, family, manifest
+from hostile.bundles.craft import attack, content, family, manifest
 
 FILE = "model.onnx"
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import gramvec
-from attacks.craft import manifest
 from errors_support import assert_names
 from gramvec.errors import BundleError
 from gramvec_training.export.bundle import ChosenChunks
+from hostile.bundles.craft import manifest
 from reliability.support import SAMPLES, small_bundle
 
 FILES = ["README.md", "manifest.json", "memo.safetensors", "model.onnx", "model.onnx.data", "vocabulary.safetensors"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attacks.craft import (
+from hostile.bundles.craft import (
     Arrays,
     arrays,
     attack,

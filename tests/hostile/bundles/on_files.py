@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from attacks.craft import attack, manifest
+from hostile.bundles.craft import attack, manifest
 
 SECRET = b"the secret of whoever opens this bundle, in a file beside it\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attacks.craft import attack, family, manifest
+from hostile.bundles.craft import attack, family, manifest
 
 FILE = "manifest.json"
 

@@ -13,13 +13,13 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from attacks import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
-from attacks.craft import ATTACKS, manifest
 from gramvec.bundle.bundle import open_bundle
 from gramvec.cli import cli
 from gramvec.errors import BundleError
 from gramvec.server.settings import Settings
 from gramvec_training.export.bundle import ChosenChunks
+from hostile.bundles import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
+from hostile.bundles.craft import ATTACKS, manifest
 from http_support import PATIENCE, running, until
 from reliability.support import SAMPLES, small_bundle
 
