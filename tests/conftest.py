@@ -38,7 +38,7 @@ CORE = (
     "server/test_batching.py",
     "server/test_errors_table.py",
     "lexical/test_letters.py",
-    "hostile/test_requests.py",
+    "hostile/test_connections.py",
     "training/test_training_equations.py",
 )
 

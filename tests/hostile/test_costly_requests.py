@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import random
 import socket
-import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
-import httpx
 import pytest
 
-from http_support import PATIENCE, RunningServer, post_bytes
+from hostile.bounds import MB, bounded
+from http_support import post_bytes
 from reliability.support import (
     LAST,
     Served,
@@ -22,158 +19,13 @@ from reliability.support import (
     answers,
     ask,
     closing,
-    forget_peak,
     is_normal,
     once_of_three,
-    peak,
     received,
-    resident,
     send_as_far_as_taken,
-    served_model,
 )
 
 pytestmark = pytest.mark.slow
-
-MB = 2**20
-LIMIT = 8 * MB
-# What /health may take while anything else is under way, on a machine that has nothing else to do.
-HEALTH_SECONDS = 0.5
-# A body is held in the pieces that it came in, whole, and without what is in strings.
-BODY_ROOM = 4 * LIMIT
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Served]:
-    with served_model("gramvec-en") as found:
-        assert is_normal(ask(found.at, LAST)[0])
-        explained = b'{"inputs": {"source_sentence": "a", "target_sentence": "b"}}'
-        assert ask(found.at, closing(post_bytes(explained, path="/explain")))[0].status == 200
-        yield found
-
-
-class Health:
-    """Asks /health ten times a second. `worst` is the longest wait for an answer, `usual` the middle one."""
-
-    def __init__(self, server: RunningServer) -> None:
-        self._server = server
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-        self._seconds: list[float] = []
-        self._bad: list[int] = []
-
-    def _ask(self) -> None:
-        while not self._over.wait(0.1):
-            began = time.perf_counter()
-            answer = httpx.get(f"{self._server.url}/health", timeout=PATIENCE)
-            self._seconds.append(time.perf_counter() - began)
-            if answer.status_code != 200:
-                self._bad.append(answer.status_code)
-
-    def __enter__(self) -> Health:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    @property
-    def worst(self) -> float:
-        assert not self._bad
-        return max(self._seconds)
-
-    @property
-    def usual(self) -> float:
-        return statistics.median(self._seconds)
-
-
-@contextmanager
-def bounded(server: Served, room: int) -> Iterator[None]:
-    """/health is answered throughout, and memory grows by so many bytes at most."""
-    with Health(server.at) as alone:
-        time.sleep(0.5)  # what it takes on this machine, as busy as it is
-    forget_peak(server.process)
-    before = resident(server.process)
-    with Health(server.at) as health:
-        yield
-        time.sleep(0.3)
-    grown = peak(server.process) - before
-    assert grown < room, f"{grown / MB:.0f} MB"
-    assert health.worst < HEALTH_SECONDS + 20 * alone.usual + alone.worst, f"{health.worst:.2f} s"
-    assert is_normal(ask(server.at, LAST)[0])
-
-
-def filled(begin: bytes, unit: bytes, end: bytes) -> bytes:
-    """A body as large as one may be, but for a little."""
-    return begin + unit * ((LIMIT - 200) // len(unit)) + end
-
-
-def keys() -> bytes:
-    return b'{"inputs": "a"' + b"".join(b',"%x":1' % number for number in range(700_000)) + b"}"
-
-
-LARGE: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
-    "numbers": ("/embed", lambda: filled(b'{"inputs": [', b"1,", b"1]}"), 422, "inputs[0]: must be a string"),
-    "objects": ("/embed", lambda: filled(b'{"inputs": [', b"{},", b"1]}"), 422, "inputs[0]: must be a string"),
-    "lists": ("/", lambda: filled(b'{"inputs": [', b"[],", b"1]}"), 422, "inputs[0]: must be a string"),
-    "numbers behind a text": ("/embed", lambda: filled(b'{"inputs": ["a",', b"1,", b"1]}"), 422, "inputs[1]: must be"),
-    "empty texts": ("/embed", lambda: filled(b'{"inputs": [', b'"",', b'""]}'), 413, "send fewer texts"),
-    "short texts": ("/embed", lambda: filled(b'{"inputs": [', b'"ab",', b'""]}'), 413, "send fewer texts"),
-    "sentences": ("/similarity", lambda: filled(b'{"inputs": {"source_sentence": "a", "sentences": [', b"1,", b"1]}}"),
-                  422, "inputs.sentences[0]: must be a string"),
-    "pairs": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [', b"1,", b"1]}}"), 422, "pairs[0]: must be"),
-    "pairs of numbers": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [', b"[1,1],", b"[]]}}"),
-                         422, "inputs.pairs[0][0]: must be a string"),
-    "a long pair": ("/similarity", lambda: filled(b'{"inputs": {"pairs": [[', b'"a",', b'"a"]]}}'),
-                    422, "inputs.pairs[0]: must hold two texts"),
-    "left": ("/similarity", lambda: filled(b'{"inputs": {"right": ["a"], "left": [', b"1,", b"1]}}"),
-             422, "inputs.left[0]: must be a string"),
-    "right": ("/similarity", lambda: filled(b'{"inputs": {"left": ["a"], "right": [', b"{},", b"1]}}"),
-              422, "inputs.right[0]: must be a string"),
-    "token ids": ("/v1/embeddings", lambda: filled(b'{"input": [', b"1,", b"1]}"), 400, "token ids"),
-    "lists of token ids": ("/v1/embeddings", lambda: filled(b'{"input": [', b"[1,2],", b"[1]]}"), 400, "token ids"),
-    "token ids behind a text": ("/v1/embeddings", lambda: filled(b'{"input": ["a",', b"1,", b"1]}"),
-                                400, "input[1]: must be a string"),
-    "keys": ("/embed", keys, 413, "JSON values"),
-    "keys inside": ("/explain", lambda: b'{"inputs": ' + keys() + b"}", 422, "inputs.inputs is not a known field"),
-    "left of a match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b"1,", b"1]}"),
-                        422, "left[0]: must be a string"),
-    "texts of a match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b'"ab",', b'""]}'),
-                         413, "send fewer texts"),
-    "a long match": ("/match", lambda: filled(b'{"right": ["a"], "left": [', b'"' + b"ab " * 20_000 + b'",', b'""]}'),
-                     413, "characters are more than the limit"),
-    "sparse texts": ("/embed_sparse", lambda: filled(b'{"inputs": [', b"{},", b"1]}"),
-                     422, "inputs[0]: must be a string"),
-    "lists of a text": ("/predict", lambda: filled(b'{"inputs": [', b'["a"],', b'["a"]]}'), 413, "send fewer texts"),
-    "lists of nothing": ("/predict", lambda: filled(b'{"inputs": [', b"[],", b"[]]}"), 422, "inputs[0] is empty"),
-    "queries": ("/search", lambda: filled(b'{"queries": [', b"1,", b"1]}"), 422, "queries[0]: must be a string"),
-    "narrowed by much": ("/search", lambda: filled(b'{"queries": "a", "where": {"x": [', b'"a",', b'"a"]}}'),
-                         413, "send fewer texts"),
-    "narrowed deeply": ("/search", lambda: b'{"queries": "a", "where": ' + b'{"x":' * MB + b"1" + b"}" * (MB + 1),
-                        400, "not JSON"),
-    "documents": ("/v1/rerank", lambda: filled(b'{"query": "a", "documents": [', b'{"text":1},', b"1]}"),
-                  400, "documents[0].text: must be a string"),
-    "brackets": ("/embed", lambda: b'{"inputs": ' + b"[" * (4 * MB) + b"]" * (4 * MB - 100) + b"}", 400, "not JSON"),
-    "digits": ("/embed", lambda: filled(b'{"inputs": ', b"9", b"}"), 400, "not JSON"),
-    "numbers behind a surrogate": ("/embed", lambda: filled(b'{"inputs": ["\\ud800",', b"1,", b"1]}"),
-                                   422, "inputs[1]: must be a string"),
-    "commas in a text": ("/embed", lambda: filled(b'{"inputs": "', b"a,", b'"}'), 422, "characters"),
-    "quotes outside of texts": ("/embed", lambda: b"[" + b'\\"' * (2 * MB) + b"," * (3 * MB), 400, "not JSON"),
-    "quotes in a text": ("/embed", lambda: filled(b'{"inputs": "', b'\\",', b'"}'), 422, "characters"),
-}  # fmt: skip
-
-
-@once_of_three
-@pytest.mark.parametrize("case", LARGE)
-def test_a_body_that_is_full_of_what_is_wrong(server: Served, case: str) -> None:
-    path, body, status, words = LARGE[case]
-    sent = closing(post_bytes(body(), path=path))
-    with bounded(server, BODY_ROOM):
-        (answer,) = ask(server.at, sent)
-    assert answer.status == status
-    error = json.loads(answer.body)["error"]
-    assert words in (error if isinstance(error, str) else error["message"])
-
 
 MARKS = "\u0301" * 32_000 + "\u0323" * 32_000
 
