@@ -51,7 +51,7 @@ def test_lines_beside_the_documents_of_an_index(tmp_path: Path) -> None:
     done = gramvec_command("dedupe", "--against", index.path, "--threshold", "0.9", "--report", page, stdin=text)
     assert done.returncode == 0, done.stderr
     report = report_of(page)
-    assert report["summary"] == "1 of 3 lines have a document that is probably the same thing."
+    assert report["summary"] == "1 of 3 lines have a document that is probably the same thing, at the threshold 0.900."
     assert report["title"] == f"Lines of standard input in {index.path}"
     around, _, surest = report["pairs"]
     assert [(one["left"], one["right"]) for one in surest["pairs"]] == [("line 1", "document 1")]

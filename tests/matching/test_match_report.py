@@ -50,7 +50,7 @@ def test_the_page_shows_the_run_and_the_pairs(tables: tuple[Path, Path], tmp_pat
     report = data_of(page)
     facts = dict(report["facts"])
     assert facts["command"] == f"gramvec match {tables[0]} {tables[1]} --on name --report {page}"
-    assert facts["model"].startswith("pair model two_tables.json, SHA-256 ")
+    assert facts["model"].startswith("pair model two_tables, SHA-256 ")
     assert facts["rows"] == f"5 of {tables[0]}; 5 of {tables[1]}"
     assert sum(report["scores"]["counts"]) >= len(written.splitlines()) - 1
     assert [one["title"] for one in report["pairs"]] == ["Around the threshold", "Likeliest wrong", "Surest"]
@@ -58,7 +58,7 @@ def test_the_page_shows_the_run_and_the_pairs(tables: tuple[Path, Path], tmp_pat
     assert pair["left"][0] == "r"
     assert [column["name"] for column in pair["columns"]] == ["name"]
     assert "".join(text for text, _ in pair["columns"][0]["left"]) in NAMES
-    assert report["summary"] in messages
+    assert report["summary"] in messages.replace(str(tables[0]), tables[0].name)
 
 
 def test_a_second_run_replaces_the_page_and_nothing_else(tables: tuple[Path, Path], tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_pairs_of_one_table_are_shown_once(tables: tuple[Path, Path], tmp_path: 
         file.write("r9,canon powershot sd1100 camera\n")
     assert match(tables[0], tables[0], "--on", "name", "--threshold", "0", "--report", page)[0] == 0
     report = data_of(page)
-    assert dict(report["facts"])["model"].startswith("pair model one_table.json")
+    assert dict(report["facts"])["model"].startswith("pair model one_table, ")
     for shown in report["pairs"]:
         pairs = [tuple(sorted([one["left"], one["right"]])) for one in shown["pairs"]]
         assert len(set(pairs)) == len(pairs)
@@ -121,4 +121,4 @@ def test_as_many_rows_as_a_page_may_have_stay_small(same: bool) -> None:
         match_fields(fields, same=same), fields, [("name", "name")], (ids, ids), title="t", summary="s", facts=[],
         same=same,
     )  # fmt: skip
-    assert all(len(one.pairs) <= 30 for one in report.pairs)
+    assert all(len(one.pairs) <= 60 for one in report.pairs)

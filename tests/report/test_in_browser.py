@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from browser_support import chromium
-from gramvec.jobs.report import JobReport, write_page
+from gramvec.jobs.report import JobReport, ScoreHistogram, write_page
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +75,33 @@ def test_the_slider_counts_again_by_keyboard(browser: Chrome, tmp_path: Path):
     assert expected["recall"] == pytest.approx(60 * 0.9005 / (60 * 0.9005 + 40 * 0.4005 + 900 * 0.0505))
 
 
+def test_the_threshold_of_the_job_counts_what_the_job_did(browser: Chrome, tmp_path: Path):
+    """It lies within a bin of the histogram, and the slider stands at the nearest thousandth."""
+    scores = ScoreHistogram.from_scores([0.4696, 0.4698, 0.4699, 0.9], 0.4698)
+    show(browser, tmp_path, replace(whole_report(), scores=scores))
+    counts = browser.find_element(By.CSS_SELECTOR, ".counts")
+    assert counts.text.startswith("3 pairs")
+    slider = browser.find_element(By.ID, "threshold")
+    slider.send_keys(Keys.ARROW_LEFT)
+    assert counts.text.startswith("4 pairs")
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert counts.text.startswith("3 pairs")
+
+
+def test_the_first_lines_lead_to_what_looks_doubtful(browser: Chrome, tmp_path: Path):
+    report = whole_report()
+    show(browser, tmp_path, report)
+    assert browser.find_element(By.CSS_SELECTOR, "header").text.endswith("Nothing looks doubtful.")
+    doubtful = replace(report.pairs[0], doubt="1 pair with other numbers")
+    labels = replace(report.texts[0], doubt="1 wrong answer")
+    show(browser, tmp_path, replace(report, pairs=[doubtful], texts=[labels]))
+    header = browser.find_element(By.CSS_SELECTOR, "header")
+    assert header.text.endswith("To look at: 1 pair with other numbers and 1 wrong answer.")
+    for link, title in zip(header.find_elements(By.TAG_NAME, "a"), (doubtful.title, labels.title), strict=True):
+        target = browser.find_element(By.ID, str(link.get_dom_attribute("href"))[1:])
+        assert target.text == title
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1100])
 def test_nothing_is_wider_than_the_screen_or_of_low_contrast(browser: Chrome, tmp_path: Path, width: int, scheme: str):
@@ -85,7 +113,7 @@ def test_nothing_is_wider_than_the_screen_or_of_low_contrast(browser: Chrome, tm
     wide, shown = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     assert wide <= shown
     texts = browser.find_elements(
-        By.CSS_SELECTOR, "h1, h2, p, .soft, dt, dd, th, td, mark, summary, .ids, .name, label, output"
+        By.CSS_SELECTOR, "h1, h2, p, a, .soft, dt, dd, th, td, mark, summary, .ids, .name, .note, label, output"
     )
     assert min(browser.execute_script(CONTRASTS, texts)) >= 4.5  # WCAG 2.2, AA
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -103,3 +131,7 @@ def test_a_large_job_opens(browser: Chrome, tmp_path: Path):
     show(browser, tmp_path, large_report(100_000))
     assert (tmp_path / "report.html").stat().st_size < 3_000_000
     assert len(browser.find_elements(By.CSS_SELECTOR, ".pair")) == 90
+    assert sum(pair.is_displayed() for pair in browser.find_elements(By.CSS_SELECTOR, ".pair")) == 20
+    more = next(one for one in browser.find_elements(By.TAG_NAME, "summary") if one.text == "70 more")
+    browser.execute_script("arguments[0].click()", more)
+    assert sum(pair.is_displayed() for pair in browser.find_elements(By.CSS_SELECTOR, ".pair")) == 90

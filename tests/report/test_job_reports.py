@@ -49,7 +49,7 @@ def test_learned_labels_have_calibration_and_confusion(labeled: Path) -> None:
     assert sum(int(row[1]) for row in table["rows"]) == held
     wrong = report["texts"][0]["texts"]
     assert all(text["label"] != text["answer"] for text in wrong)
-    assert len(wrong) == min(30, round(held * (1 - accuracy)))
+    assert len(wrong) == min(60, round(held * (1 - accuracy)))
     # A fifth is left out of 90 texts, near copies with it.
     curve = [(point["labels"], point["value"]) for point in report["learning"]]
     assert [labels for labels, _ in curve] == [18, 36, 72]

@@ -24,6 +24,16 @@ def test_scores_are_counted_by_thousandths():
     assert sum(ScoreHistogram.from_scores([], 0.5).counts) == 0
 
 
+def test_a_score_at_the_threshold_is_counted_with_those_above():
+    """The float32 nearest to 0.35 lies below the float64, so its thousandth, cut off, would be 0.349."""
+    for threshold in np.arange(1, BINS) / BINS:
+        scores = np.float32([threshold, np.nextafter(np.float32(threshold), np.float32(0))])
+        histogram = ScoreHistogram.from_scores(scores, threshold)
+        assert histogram.above == sum(histogram.counts[round(threshold * BINS) :]) == 1
+    within = ScoreHistogram.from_scores(np.float32([0.4696, 0.4698, 0.4699]), 0.4698)
+    assert (within.above, within.counts[469]) == (2, 3)
+
+
 def test_calibration_by_hand():
     found = Calibration.from_answers([0.9, 0.9, 0.2, 0.2], [True, True, False, True])
     assert [(one.score, one.right, one.count) for one in found.bins] == [(0.2, 0.5, 2), (0.9, 1.0, 2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -32,6 +33,9 @@ def make_evaluation_report(
         sets: the similarity sets.
         facts: what was done and with what.
     """
+    short = shorten_names([*reports])
+    reports = {short[label]: scores for label, scores in reports.items()}
+    models = {short[label]: model for label, model in models.items()}
     names = ", ".join(reports)
     other_sets = _count_tasks(reports)
     counts = [
@@ -50,6 +54,12 @@ def make_evaluation_report(
         pairs=[_find_farthest(label, model, sets) for label, model in models.items() if sets],
         tables=[Table(title, *_split(rows)) for title, rows in tables if (title, rows) not in drawn],
     )  # fmt: skip
+
+
+def shorten_names(labels: Sequence[str]) -> dict[str, str]:
+    """Return a name for each label of a model: a folder's own name, where no other model has it."""
+    names = [Path(label).name or label for label in labels]
+    return {label: name if names.count(name) == 1 else label for label, name in zip(labels, names, strict=True)}
 
 
 def _count_tasks(reports: Mapping[str, ModelReport]) -> int:
@@ -92,6 +102,7 @@ def _find_farthest(label: str, model: ScoredModel, sets: Sequence[SimilaritySet]
         f"{label}: farthest from what people say",
         "Pairs whose place among the pairs of their set is least as people have it, with the model's score.",
         [pair for _, pair in ranked[:MAX_PAIRS]],
+        f"the pairs that {label} judges least as people do",
     )
 
 

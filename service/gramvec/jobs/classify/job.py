@@ -246,7 +246,7 @@ class PredictJob(InputFile, TableOutput):
             )  # fmt: skip
         report_done(done, self.output, time.monotonic() - start, watch)
         if isinstance(labels, CountedLabels):
-            model = "head", f"{self.head} of {head.model}, SHA-256 {head.file_digest}"
+            model = "head", f"{self.head.name} of {head.model}, SHA-256 {head.file_digest}"
             title = f"Labels given to {'standard input' if self.source == STDIN else self.source.name}"
             run.write_report(self.report, partial(labels.report, title=title), lambda: model, {self.source: done.rows})
         return done

@@ -20,11 +20,11 @@ from gramvec.jobs.report import (
     Table,
     TextList,
 )
-from gramvec.jobs.report.records import BINS
+from gramvec.jobs.report.records import BINS, score_bins
 from gramvec.jobs.tables.batches import Block
 from gramvec.text.arrays import Int64s
 
-MAX_TEXTS = 30
+MAX_TEXTS = 60
 MAX_CHARACTERS = 300
 MAX_LABELS = 100
 
@@ -64,6 +64,7 @@ def fit_report(
             for at in order[:MAX_TEXTS].tolist()
         ]
 
+    wrong = int(np.count_nonzero(~answers.right))
     descending = np.argsort(-answers.scores, kind="stable")
     near = np.argsort(np.abs(answers.scores - np.float32(head.threshold)), kind="stable")
     # Where a text may have several labels, the answer stands in for the one that it should be, if it is right.
@@ -78,7 +79,8 @@ def fit_report(
         learning_measure="right labels, F1" if report.several else "right answers",
         texts=[
             TextList("Likeliest wrong labels", "Held-out texts with a wrong answer of the highest score: look whether "
-                     "their own label is right.", show(descending[~answers.right[descending]])),
+                     "their own label is right.", show(descending[~answers.right[descending]]),
+                     f"{wrong:,} wrong answer{'s' * (wrong != 1)}" if wrong else ""),
             TextList("Around the threshold", "The held-out texts whose scores are nearest to it.", show(near)),
         ],
         tables=[_label_table(single, answers.labels)],
@@ -105,7 +107,7 @@ class CountedLabels(LabelColumns):
 
     def __init__(self, head: Head, prefix: str = "", *, max_characters: int | None = None) -> None:
         super().__init__(head, prefix, max_characters=max_characters)
-        self._counts = np.zeros(BINS, np.int64)
+        self._counts, self._above = np.zeros(BINS, np.int64), 0
         # Texts of each label, those below the threshold, and the first one.
         self._labels: dict[str, tuple[int, int, str]] = {}
         self._near: list[tuple[float, LabeledText]] = []
@@ -113,11 +115,13 @@ class CountedLabels(LabelColumns):
     def values(self, block: Block, vectors: Any, missing: Any) -> list[list[Any]]:
         """Return the columns, and count them."""
         columns = super().values(block, vectors, missing)
+        scores = np.array([score for score in columns[1] if score is not None], np.float32)
+        self._counts += np.bincount(score_bins(scores), minlength=BINS)
+        self._above += int(np.count_nonzero(scores >= np.float32(self._head.threshold)))
         for text, label, score, known in zip(block.texts, *columns, strict=True):
             if score is None:
                 continue
             names = label if isinstance(label, list) else [label]
-            self._counts[min(int(score * BINS), BINS - 1)] += 1
             for name in names:
                 count, below, first = self._labels.get(name, (0, 0, _shorten(text)))
                 self._labels[name] = count + 1, below + (not known), first
@@ -134,10 +138,11 @@ class CountedLabels(LabelColumns):
                 for name, (count, below, first) in ((name, self._labels[name]) for name in shown)]  # fmt: skip
         return JobReport(
             title, f"{texts:,} texts have a label; {unknown:,} labels are below their threshold.", [*facts],
-            scores=ScoreHistogram(self._counts.tolist(), self._head.threshold, "texts"),
+            scores=ScoreHistogram(self._counts.tolist(), self._head.threshold, self._above, "texts"),
             texts=[TextList("Around the threshold", "The texts whose scores are nearest to it.",
                             [shown for _, shown in self._near])],
-            tables=[Table("Labels that were given", ["label", "texts", "below the threshold", "first text"], rows)],
+            tables=[Table("Labels that were given", ["label", "texts", "below the threshold", "first text"], rows,
+                          f"{unknown:,} label{'s' * (unknown != 1)} below the threshold" if unknown else "")],
         )  # fmt: skip
 
 

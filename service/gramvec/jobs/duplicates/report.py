@@ -15,6 +15,8 @@ from gramvec.jobs.report import DuplicateGroup, GroupSizes, JobReport, ScoreHist
 from gramvec.text.arrays import Int64s
 
 MAX_GROUPS = 30
+# A group of so many rows may be a chain of pairs that are each alike, with ends that are not.
+LARGE_GROUP = 10
 # Rows of a group that are shown, and characters of each.
 MAX_ROWS, MAX_CHARACTERS = 20, 300
 
@@ -36,7 +38,7 @@ def dedupe_report(
     first_row = dict(zip(texts.tolist(), first.tolist(), strict=True))
 
     def name_text(text: int) -> str:
-        return table.name(first_row[text])
+        return _name_row(table, first_row[text])
 
     number = len(likely.pairs.left)
     summary = (
@@ -73,10 +75,11 @@ def known_report(
     best = Matches(places, places, scores)
     known = select_pairs(best, scores >= np.float32(threshold))
     texts = Field([table.text(row.row) for row in found], [row.text for row in found], 1.0)
-    names = [table.name(row.row) for row in found], [f"document {row.id}" for row in found]
+    names = [_name_row(table, row.row) for row in found], [f"document {row.id}" for row in found]
     unit = table.table.unit
     return JobReport(
-        title, f"{len(known.left):,} of {len(table.ids):,} {unit}s have a document that is probably the same thing.",
+        title, f"{len(known.left):,} of {len(table.ids):,} {unit}s have a document that is probably the same thing, "
+        f"at the threshold {threshold:.3f}.",
         [*facts],
         scores=ScoreHistogram.from_scores(scores, threshold, unit=f"{unit}s with their best document"),
         pairs=list_pairs(best, known, threshold, [texts], [("text", "text")],
@@ -94,11 +97,21 @@ def _groups(roots: Int64s, table: DedupeTable) -> GroupSizes:
     def text(row: int) -> str:
         whole = table.text(row)
         cut = whole if len(whole) <= MAX_CHARACTERS else whole[:MAX_CHARACTERS] + "…"
-        return f"{table.name(row)}: {cut}"
+        return f"{_name_row(table, row)}: {cut}"
 
     shown = []
     for root in largest.tolist():
         members = order[starts[root] : starts[root] + min(sizes[root], MAX_ROWS + 1)].tolist()
         others = [row for row in members if row != root][:MAX_ROWS]
         shown.append(DuplicateGroup(text(root), [text(row) for row in others], int(sizes[root])))
-    return GroupSizes(count_groups(sizes[several].tolist()), shown)
+    rows = int(sizes.max(initial=0))
+    doubt = f"a group of {rows:,} {table.table.unit}s" if rows >= LARGE_GROUP else ""
+    return GroupSizes(count_groups(sizes[several].tolist()), shown, doubt)
+
+
+def _name_row(table: DedupeTable, row: int) -> str:
+    """Return what a row is called: its id where a column has ids, else its line."""
+    if table.id_column is None:
+        return table.name(row)
+    source = "" if table.sources is None else f"{table.sources[row]}, "
+    return f"{source}{table.id_column} {table.ids[row]}"

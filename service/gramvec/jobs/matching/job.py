@@ -159,10 +159,12 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         watch.close()
         if self.output is not None:
             self._write(matched, tables, self.output)
-        summary = self._summarize(matched, (len(tables.left.ids), len(tables.right.ids)))
+        sizes = len(tables.left.ids), len(tables.right.ids)
+        summary = self._summarize(matched, sizes, (self.left, self.right))
         page = partial(
             match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
-            title=f"Matches of {self.left.name} and {self.right.name}", summary=summary, same=tables.same,
+            title=f"Matches of {self.left.name} and {self.right.name}", same=tables.same,
+            summary=self._summarize(matched, sizes, (self.left.name, self.right.name)),
         )  # fmt: skip
         rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
         run.write_report(self.report, page, partial(self.model_fact, same=tables.same), rows)
@@ -261,24 +263,22 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             sides.append({row: records[table.numbers[row]] for row in wanted})
         return sides
 
-    def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int]) -> str:
-        """Return what came out, in a sentence."""
+    def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int], names: tuple[object, object]) -> str:
+        """Return what came out of tables of these sizes and names, in a sentence."""
+        left = names[0]
         rows, pairs, answered = sizes[0], len(matched.matches.left), len(set(matched.matches.left.tolist()))
-        if empty := [str(path) for path, count in zip((self.left, self.right), sizes, strict=True) if not count]:
-            return (
-                f"0 of {sizes[0]:,} rows of {self.left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
-            )
+        if empty := [str(path) for path, count in zip(names, sizes, strict=True) if not count]:
+            return f"0 of {sizes[0]:,} rows of {left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
         if not pairs and self.precision is not None:
             return (
-                f"0 of {rows:,} rows of {self.left} have a match: no pairs are so sure that they have the"
+                f"0 of {rows:,} rows of {left} have a match: no pairs are so sure that they have the"
                 f" precision {self.precision:g} in nine of ten tables; give a lower `precision`, or a `threshold`"
             )
         if not pairs:
             return (
-                f"0 of {rows:,} rows of {self.left} have a match: the tables have nothing in common that is probable"
-                " enough"
+                f"0 of {rows:,} rows of {left} have a match: the tables have nothing in common that is probable enough"
             )
-        summary = f"{answered:,} of {rows:,} rows of {self.left} have a match, {pairs:,} pairs at the threshold "
+        summary = f"{answered:,} of {rows:,} rows of {left} have a match, {pairs:,} pairs at the threshold "
         summary += f"{matched.threshold:.3f}"
         if self.precision is not None:
             summary += f" of the precision {self.precision:g}"

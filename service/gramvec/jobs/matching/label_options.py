@@ -67,9 +67,9 @@ class PairLabelOptions(FileJob):
     def model_fact(self, *, same: bool) -> tuple[str, str]:
         """Return what scored the pairs, for a report; `same` for rows of one table."""
         if self.matcher:
-            return "model", f"matcher {self.matcher}, SHA-256 {sha256(self.matcher.read_bytes()).hexdigest()}"
+            return "model", f"matcher {self.matcher.name}, SHA-256 {sha256(self.matcher.read_bytes()).hexdigest()}"
         if self.labels:
-            return "model", f"matcher learned from {', '.join(map(str, self.labels))}"
+            return "model", f"matcher learned from {', '.join(labels.name for labels in self.labels)}"
         return pair_model_fact(same=same)
 
 

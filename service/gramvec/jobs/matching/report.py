@@ -19,11 +19,13 @@ from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.jobs.report import JobReport, Pair, PairList, ScoreHistogram, ValuePair
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s
 
-MAX_PAIRS = 30
+MAX_PAIRS = 60
 # Written pairs that are looked at for signs that they are wrong: those of the lowest scores.
 MAX_DOUBTED = 20_000
 # A rival is close if its score is at most so much lower.
 CLOSE = 0.1
+# Scores so far from the threshold or nearer are doubtful.
+NEAR = 0.1
 # From here on a given pair is more probably the same thing than not.
 HALF = 0.5
 EQUAL_ROWS = "Rows that are equal except for case and punctuation count once here."
@@ -108,8 +110,9 @@ def _show_once(pairs: Matches) -> Matches:
 
 def pair_model_fact(*, same: bool) -> tuple[str, str]:
     """Return the name of the shipped pair model with its digest; `same` for rows of one table."""
-    name = "one_table.json" if same else "two_tables.json"
-    return "model", f"pair model {name}, SHA-256 {sha256((FOLDER / name).read_bytes()).hexdigest()}"
+    name = "one_table" if same else "two_tables"
+    digest = sha256((FOLDER / f"{name}.json").read_bytes()).hexdigest()
+    return "model", f"pair model {name}, SHA-256 {digest}"
 
 
 def list_pairs(
@@ -147,14 +150,18 @@ def list_pairs(
         ]  # fmt: skip
 
     near = np.argsort(np.abs(candidates.scores - np.float32(threshold)), kind="stable")[:MAX_PAIRS]
-    around = select_pairs(candidates, near[np.argsort(-candidates.scores[near], kind="stable")])
+    around = select_pairs(candidates, near)
     surest = select_pairs(written, np.argsort(-written.scores, kind="stable")[:MAX_PAIRS])
-    wrong, notes = likeliest_wrong(candidates, written, fields)
+    wrong, notes, doubtful = likeliest_wrong(candidates, written, fields)
+    close = int(np.count_nonzero(np.abs(candidates.scores - np.float32(threshold)) <= NEAR))
     return [
-        PairList("Around the threshold", f"The candidates whose scores are nearest to {threshold:.3f}.",
-                 show(around, [""] * len(around.left))),
+        PairList("Around the threshold", f"The candidates nearest to {threshold:.3f}, the nearest first.",
+                 show(around, [""] * len(around.left)),
+                 f"{close:,} candidate{'s' * (close != 1)} within {NEAR:g} of the threshold" if close else ""),
         PairList("Likeliest wrong", "Written pairs with what speaks against them: other numbers, a rival that is "
-                 "nearly as probable, or rare words that a row lacks.", show(wrong, notes)),
+                 "nearly as probable, or rare words that a row lacks.", show(wrong, notes),
+                 f"{doubtful:,} written pair{'s' * (doubtful != 1)} with other numbers or a close rival"
+                 if doubtful else ""),
         PairList("Surest", "The written pairs of the highest scores.", show(surest, [""] * len(surest.left))),
     ]  # fmt: skip
 
@@ -165,11 +172,14 @@ def _sentences(why: PairReasons) -> list[str]:
     return [f"{side}: {told}." for side, told in sides if told]
 
 
-def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Field]) -> tuple[Matches, list[str]]:
-    """Return the written pairs that most speaks against, worst first, with what does. Arguments as of `list_pairs`."""
+def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Field]) -> tuple[Matches, list[str], int]:
+    """Return the written pairs that most speaks against, worst first, with what does.
+
+    Arguments as of `list_pairs`. The last is how many written pairs have other numbers or a close rival.
+    """
     doubted = select_pairs(written, np.argsort(written.scores, kind="stable")[:MAX_DOUBTED])
     if not len(doubted.left):
-        return doubted, []
+        return doubted, [], 0
     sides = [
         [[field.left[row] for row in doubted.left.tolist()] for field in fields],
         [[field.right[row] for row in doubted.right.tolist()] for field in fields],
@@ -192,7 +202,7 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         reasons += [f"another row has {rivals[at]:.3f}"] if close[at] else []
         reasons += ["a row has words that the other lacks"] if left_over[at] > 0 else []
         notes.append("; ".join(reasons) + "." if reasons else "")
-    return select_pairs(doubted, worst), notes
+    return select_pairs(doubted, worst), notes, int(np.count_nonzero(numbers | close))
 
 
 def show_pair(

@@ -9,9 +9,22 @@ from typing import Any
 import numpy as np
 
 from gramvec.jobs.report.differences import Segment, mark_differences
+from gramvec.text.arrays import Int64s
 
 # The slider moves in steps of a thousandth.
 BINS = 1000
+_BIN_STARTS = (np.arange(BINS) / BINS).astype(np.float32)
+
+
+def score_bins(scores: Any) -> Int64s:
+    """Return the bin of each score, int64[n]; scores outside of 0 to 1, and NaN, have the nearest end.
+
+    Jobs compare scores with a threshold in float32, in which 0.35 lies below the float64 of that name. So the bins
+    begin at the float32 nearest to each thousandth, and a score at a threshold is in the bin that begins there.
+    """
+    values = np.nan_to_num(np.asarray(scores, dtype=np.float32))
+    places = np.searchsorted(_BIN_STARTS, values, side="right") - 1
+    return np.clip(places, 0, BINS - 1).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,8 @@ class ScoreHistogram:
 
     Attributes:
         counts: for each of BINS bins from 0 to 1, the number of scores in it.
-        threshold: the threshold that the job used, 0 to 1.
+        threshold: the threshold that the job used, 0 to 1, which may lie within a bin.
+        above: how many scores are at that threshold or above it.
         unit: what is counted, such as "pairs".
         probabilities: whether the scores are probabilities, so that precision and recall can be expected from them.
         missing: matches that are expected among pairs that have no score, for the expected recall.
@@ -29,6 +43,7 @@ class ScoreHistogram:
 
     counts: list[int]
     threshold: float
+    above: int
     unit: str = "pairs"
     probabilities: bool = True
     missing: float = 0.0
@@ -46,10 +61,10 @@ class ScoreHistogram:
         note: str = "",
     ) -> ScoreHistogram:
         """Count scores, float[n] from 0 to 1; scores outside are counted at the nearest end."""
-        values = np.asarray(scores, dtype=np.float64)
-        places = np.clip((np.nan_to_num(values) * BINS).astype(np.int64), 0, BINS - 1)
-        counts = np.bincount(places, minlength=BINS)
-        return cls(counts.tolist(), float(threshold), unit, probabilities, float(missing), note)
+        values = np.asarray(scores, dtype=np.float32)
+        counts = np.bincount(score_bins(values), minlength=BINS)
+        above = int(np.count_nonzero(values >= np.float32(threshold)))
+        return cls(counts.tolist(), float(threshold), above, unit, probabilities, float(missing), note)
 
 
 @dataclass(frozen=True)
@@ -87,11 +102,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairList:
-    """Pairs under a title, with a sentence on which they are."""
+    """Pairs under a title, with a sentence on which they are.
+
+    Attributes:
+        title: the heading.
+        note: which pairs they are.
+        pairs: the pairs, of which the page shows twenty at once.
+        doubt: what looks doubtful here, as the page's first sentence names it, such as "3 pairs with other numbers".
+    """
 
     title: str
     note: str
     pairs: list[Pair]
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,10 +134,11 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class GroupSizes:
-    """Groups of duplicates by size, and the largest of them."""
+    """Groups of duplicates by size, and the largest of them; `doubt` is as of `PairList`."""
 
     sizes: list[tuple[int, int]]
     largest: list[DuplicateGroup]
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -204,11 +228,12 @@ class LearningPoint:
 
 @dataclass(frozen=True)
 class Table:
-    """A plain table under a title."""
+    """A plain table under a title; `doubt` is as of `PairList`."""
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+    doubt: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,11 +262,12 @@ class ScoreComparison:
 
 @dataclass(frozen=True)
 class TextList:
-    """Labeled texts under a title."""
+    """Labeled texts under a title; `doubt` is as of `PairList`."""
 
     title: str
     note: str
     texts: list[LabeledText]
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

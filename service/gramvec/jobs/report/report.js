@@ -12,7 +12,7 @@ function section(title, ...children) {
 function pairSection(list) {
   return section(list.title, make("p", { class: "soft" }, list.note),
     list.pairs.length ? LEGEND() : make("p", { class: "empty" }, "There are none."),
-    make("div", { role: "list" }, ...list.pairs.map(pairRow)));
+    ...firstOf(list.pairs, (pairs) => make("div", { role: "list" }, ...pairs.map(pairRow))));
 }
 
 function groupSection(groups) {
@@ -33,20 +33,30 @@ function groupSection(groups) {
         group.rows > 1 + group.others.length && make("li", {}, `${grouped(group.rows - 1 - group.others.length)} more`)))));
 }
 
+// Where a share of so many answers lies in nine of ten cases, by Wilson's interval.
+function interval(share, count) {
+  const z = 1.645, spread = z * Math.sqrt(share * (1 - share) / count + z * z / (4 * count * count));
+  const middle = share + z * z / (2 * count), scale = 1 + z * z / count;
+  return { low: (middle - spread) / scale, high: (middle + spread) / scale };
+}
+
 function calibrationSection(calibration) {
+  const bins = calibration.bins.map((bin) => ({ ...bin, ...interval(bin.right, bin.count) }));
   const plot = Plot.plot({
-    width: plotWidth(460), height: 380, marginBottom: 44, style: plotStyle, grid: true,
+    width: plotWidth(640), height: 320, marginBottom: 44, marginLeft: 50, marginTop: 26, style: plotStyle, grid: true,
     ariaLabel: "Calibration: share of right answers by score",
-    x: { domain: [0, 1], label: "score", labelOffset: 38 }, y: { domain: [0, 1], label: "share of right answers" },
+    x: { domain: [0, 1], label: "score", labelOffset: 38 },
+    y: { domain: [0, 1], label: "share of right answers", tickFormat: (share) => `${Math.round(100 * share)} %` },
     marks: [
       Plot.line([[0, 0], [1, 1]], { stroke: "var(--soft)", strokeDasharray: "4 4" }),
-      Plot.line(calibration.bins, { x: "score", y: "right", stroke: "var(--above)", strokeWidth: 2 }),
-      Plot.dot(calibration.bins, { x: "score", y: "right", r: "count", fill: "var(--above)", title: (bin) => grouped(bin.count) }),
+      Plot.ruleX(bins, { x: "score", y1: "low", y2: "high", stroke: "var(--bar)", strokeWidth: 5 }),
+      Plot.dot(bins, { x: "score", y: "right", r: 5, fill: "var(--above)", title: (bin) => `${percent(bin.right)} of ${grouped(bin.count)}` }),
     ],
   });
   plot.setAttribute("role", "img");
   return section("How honest the scores are", make("p", { class: "soft" },
     `Of answers with a score of 0.8, 80 % should be right: the dashed line. On average the score is ${percent(calibration.error)} off.`),
+  make("p", { class: "soft" }, "A dot is the share of a tenth of the scores that is right; its bar holds nine of ten shares that as many other texts would give. A long bar has few answers."),
   make("figure", {}, plot), make("details", {}, make("summary", {}, "The same as a table"),
     tableOf(["mean score", "right", "answers"],
       calibration.bins.map((bin) => [bin.score.toFixed(3), percent(bin.right), grouped(bin.count)]))));
@@ -68,8 +78,8 @@ function confusionSection(confusion) {
 
 function textTable(texts) {
   const labeled = texts.some((one) => one.label);
-  return tableOf(["text", ...(labeled ? ["label"] : []), "answer", "score"],
-    texts.map((one) => [one.text, ...(labeled ? [one.label] : []), one.answer, one.score.toFixed(3)]));
+  return make("div", {}, ...firstOf(texts, (some) => tableOf(["text", ...(labeled ? ["label"] : []), "answer", "score"],
+    some.map((one) => [one.text, ...(labeled ? [one.label] : []), one.answer, one.score.toFixed(3)]))));
 }
 
 // A dot for each value, a row of dots for each set, a color for each model; all figures stand in the table below.
@@ -91,13 +101,13 @@ function comparisonSection(comparison) {
 
 function learningSection(points) {
   const plot = Plot.plot({
-    width: plotWidth(700), height: 260, marginLeft: 50, style: plotStyle, grid: true,
+    width: plotWidth(640), height: 260, marginLeft: 64, marginBottom: 44, style: plotStyle, grid: true,
     ariaLabel: `Learning curve: ${report.learning_measure} by the number of labels`,
     x: {
-      label: "labels", type: points.length > 1 && points[0].labels > 0 ? "log" : "linear",
+      label: "labels", labelOffset: 38, type: points.length > 1 && points[0].labels > 0 ? "log" : "linear",
       ticks: points.map((point) => point.labels), tickFormat: grouped,
     },
-    y: { label: report.learning_measure, zero: false },
+    y: { label: report.learning_measure, zero: false, tickFormat: percent },
     marks: [Plot.line(points, { x: "labels", y: "value", stroke: "var(--above)" }),
       Plot.dot(points, { x: "labels", y: "value", fill: "var(--above)" })],
   });
@@ -107,15 +117,33 @@ function learningSection(points) {
     points.map((point) => [grouped(point.labels), percent(point.value)])));
 }
 
-page.replaceChildren(make("header", {}, make("h1", {}, report.title), make("p", {}, report.summary)));
-page.append(section("What was done", make("dl", {}, ...report.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
+// The first sentence says what was done, the second what looks doubtful, with a link to each.
+function doubtsOf(links) {
+  if (!links.length) return make("p", {}, "Nothing looks doubtful.");
+  const ends = (at) => at === links.length - 1 ? "." : at === links.length - 2 ? " and " : ", ";
+  return make("p", {}, "To look at: ", ...links.flatMap(([id, doubt], at) => [make("a", { href: `#${id}` }, doubt), ends(at)]));
+}
+
+const doubts = [];
+function show(part, drawn) {
+  page.append(drawn);
+  if (part.doubt) doubts.push([drawn.getAttribute("aria-labelledby"), part.doubt]);
+}
+
+const header = make("header", {}, make("h1", {}, report.title),
+  make("p", { class: "summary" }, /[.!?]$/.test(report.summary) ? report.summary : `${report.summary}.`));
+page.replaceChildren(header);
 for (const one of report.comparisons) page.append(comparisonSection(one));
 if (report.scores) page.append(scoresSection(report.scores));
-for (const list of report.pairs) page.append(pairSection(list));
-if (report.groups) page.append(groupSection(report.groups));
+for (const list of report.pairs) show(list, pairSection(list));
+if (report.groups) show(report.groups, groupSection(report.groups));
 if (report.calibration) page.append(calibrationSection(report.calibration));
 if (report.confusion && report.confusion.labels.length) page.append(confusionSection(report.confusion));
 if (report.learning.length) page.append(learningSection(report.learning));
-for (const list of report.texts) page.append(section(list.title, make("p", { class: "soft" }, list.note), textTable(list.texts)));
-for (const table of report.tables) page.append(section(table.title, tableOf(table.columns, table.rows)));
+for (const list of report.texts) show(list, section(list.title, make("p", { class: "soft" }, list.note), textTable(list.texts)));
+for (const table of report.tables)
+  show(table, section(table.title, ...firstOf(table.rows, (rows) => tableOf(table.columns, rows))));
+header.append(doubtsOf(doubts));
+page.append(section("How this was made",
+  make("dl", {}, ...report.facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
 document.body.dataset.ready = "true";

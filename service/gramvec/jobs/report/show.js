@@ -27,13 +27,15 @@ function marked(segments) {
 }
 
 function columnsOf(pair) {
-  const grid = make("div", { class: "columns" });
+  const several = pair.columns.length > 1;
+  const grid = make("div", { class: several ? "columns named" : "columns" });
+  if (several) grid.append(make("span", { class: "corner" }));
   grid.append(make("span", { class: "ids" }, pair.left), make("span", { class: "ids" }, pair.right));
   for (const column of pair.columns) {
-    if (pair.columns.length > 1) grid.append(make("span", { class: "name" }, column.name));
+    if (several) grid.append(make("span", { class: "name" }, column.name));
     grid.append(marked(column.left), marked(column.right));
   }
-  if (pair.note) grid.append(make("span", { class: "name" }, pair.note));
+  if (pair.note) grid.append(make("span", { class: "note" }, pair.note));
   return grid;
 }
 
@@ -45,6 +47,14 @@ const LEGEND = () => make("ul", { class: "legend", "aria-label": "What the marks
   make("li", {}, make("mark", { class: "letters" }, "letters"), " other letters within a word"),
   make("li", {}, make("mark", { class: "word" }, "word"), " another word"),
   make("li", {}, make("mark", { class: "number" }, "123"), " another number"));
+
+// The first twenty, and the others behind a line that says how many they are.
+const SHOWN = 20;
+function firstOf(all, show) {
+  const rest = all.length - SHOWN;
+  return rest <= 0 ? [show(all)] : [show(all.slice(0, SHOWN)),
+    make("details", {}, make("summary", {}, `${grouped(rest)} more`), show(all.slice(SHOWN)))];
+}
 
 // What lies from a threshold on: how many, and what is expected of them if scores are probabilities. Exact where all
 // scores are known, else by bins.
@@ -61,6 +71,11 @@ function countFrom(scores, threshold) {
     const expected = scores.counts[at] * Math.min(1, (at + 0.5) / bins);
     all += expected;
     if (at >= first) { above += scores.counts[at]; right += expected; }
+  }
+  // The job's own threshold may lie within a bin; what it counted from there on is known.
+  if (threshold === scores.threshold && scores.above !== undefined) {
+    right += (scores.above - above) * threshold;
+    above = scores.above;
   }
   return { above, precision: above ? right / above : 1, recall: all > 0 ? right / all : 1 };
 }
@@ -96,6 +111,8 @@ function thresholdSlider(scores, moved = () => {}) {
   const slider = make("input", { type: "range", min: 0, max: 1, step: 0.001, value: scores.threshold, id: "threshold" });
   const shown = make("output", { for: "threshold" });
   const update = (threshold) => {
+    // The slider moves by thousandths: at the place of the job's threshold it stands for that.
+    if (Math.abs(threshold - scores.threshold) <= 0.0005) threshold = scores.threshold;
     const found = countFrom(scores, threshold);
     shown.textContent = threshold.toFixed(3);
     moved(threshold);
@@ -130,7 +147,9 @@ function thresholdTable(scores) {
 
 function tableOf(columns, rows) {
   const numeric = columns.map((_, at) => rows.length > 0 && rows.every((row) => /^[-+\d.,/]+( %)?$/.test(row[at])));
-  const cell = (name, text, at) => make(name, { class: numeric[at] ? "number" : undefined, dir: "auto" }, text);
+  // Short words stay whole; only what would push the table off the page breaks within a word.
+  const whole = (text) => text.split(/\s+/).every((word) => word.length <= 24);
+  const cell = (name, text, at) => make(name, { class: numeric[at] ? "number" : whole(text) ? "whole" : undefined, dir: "auto" }, text);
   return make("div", { class: "scroll" }, make("table", {},
     make("thead", {}, make("tr", {}, ...columns.map((name, at) => cell("th", name, at)))),
     make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((text, at) => cell("td", text, at)))))));
