@@ -28,7 +28,7 @@ BYTES_TIMES = 8
 # Seconds in which another writer may end before the request is refused.
 PATIENCE_SECONDS = 5.0
 
-Row = dict[str, Any]
+JsonRow = dict[str, Any]
 CHANGES = errors(
     *DESCRIPTIONS,
     e401="The write key is missing or wrong.",
@@ -44,7 +44,7 @@ class AddRequest(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"rows": [{"id": "9", "text": "my parcel is late"}]}]})
 
-    rows: Annotated[list[Row], Field(min_length=1, fail_fast=True)] = Field(
+    rows: Annotated[list[JsonRow], Field(min_length=1, fail_fast=True)] = Field(
         description="Objects with the columns of the index's texts and ids, and whatever else is kept with them."
     )
     replace: bool | None = Field(
@@ -136,7 +136,7 @@ async def _change(work: ModelWork, index: AttachedFile, change: Callable[[], Non
     return ChangedIndex(index=index.name, total=len(changed.held))
 
 
-def _check_rows(rows: list[Row], index: AttachedFile) -> None:
+def _check_rows(rows: list[JsonRow], index: AttachedFile) -> None:
     """Raise InputError where a row has no text or no id, or the index counts its ids."""
     manifest = index.held.manifest
     if manifest.id is None:
