@@ -38,8 +38,8 @@ class Copy:
         (self.folder / path).write_text(text)
 
     def replace(self, path: str, before: str, after: str) -> None:
-        """A change of one place of a file that the recipe names, by itself or as its room's face."""
-        assert path in self._recipe or (path.endswith("__init__.py") and "that room's `__init__.py`" in self._recipe)
+        """A change of one place of a file that the recipe names."""
+        assert path in self._recipe
         text = (self.folder / path).read_text()
         assert text.count(before) == 1, f"{path} has {text.count(before)} places like {before!r}"
         (self.folder / path).write_text(text.replace(before, after))
@@ -58,6 +58,12 @@ class Copy:
         done = self._start("bash", "-euo", "pipefail", "-c", commands, folder=self.folder)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def check_imports(self) -> str:
+        """Return what the contracts of imports say of the copy; nothing where all are kept."""
+        lint = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
+        done = self._start(*lint, "--no-cache", folder=self.folder)
+        return "" if done.returncode == 0 else done.stdout
 
     def refusal(self, *arguments: str | Path) -> str:
         """Return what gramvec-train prints where it refuses."""
@@ -121,11 +127,18 @@ def test_a_job(tmp_path: Path) -> None:
         "COMMANDS = {\n",
         'COMMANDS = {\n    "lengths": ("gramvec.cli.jobs.lengths", "lengths_command"),\n',
     )
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert "gramvec.jobs.lengths" in copy.check_imports()
+    copy.replace("pyproject.toml", '"bulk | matching",', '"bulk | lengths | matching",')
+    assert copy.check_imports() == ""
+    jobs = "service/gramvec/jobs/__init__.py"
+    copy.replace(jobs, '    "LabelReviewJob",\n', '    "LabelReviewJob",\n    "LengthsJob",\n')
+    copy.replace(jobs, '    "MatchJob": ', '    "LengthsJob": "lengths.job",\n    "MatchJob": ')
     (tmp_path / "cars.csv").write_text("text\nfast cars\n\ncar\n")
     printed = copy.command("gramvec.cli", "lengths", tmp_path / "cars.csv", "--on-error", "skip")
     assert printed.splitlines()[:2] == ["row,characters", "2,9"]
     script = (
-        "import sys\nfrom gramvec.jobs.lengths.job import LengthsJob\n"
+        "import sys\nfrom gramvec.jobs import LengthsJob\n"
         "print(LengthsJob(source=sys.argv[1], on_error='skip').run())\n"
     )
     assert copy.run(script, tmp_path / "cars.csv") == "[9, 3]\n"
