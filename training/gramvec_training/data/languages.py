@@ -131,7 +131,7 @@ def read_concepts(folder: Path, languages: Mapping[str, str]) -> tuple[list[list
             concepts[concept].append(sorted(set(texts)))
     if not files:
         raise InputError(
-            f"{folder}: has no file of a wordnet, NAME-LANGUAGE.tab; docs/training-data.md names its source"
+            f"{folder}: has no file of a wordnet, NAME-LANGUAGE.tab; docs/training-data.md says how they are fetched"
         )
     return [named for _, named in sorted(concepts.items()) if len(named) > 1], lines
 
