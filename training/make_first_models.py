@@ -7,6 +7,7 @@ fetched, and nothing else.
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -113,7 +114,7 @@ def main(folder: Path, out: Path, configs: Path, mirror: str | None) -> None:
         run = RunOptions(overwrite=True, device="cpu")
         bundles.append(fit(path, out / "models" / name, data=folder / "train", out=out / name, run=run))
     sets = [folder / file for file in files if file.startswith("dev/")]
-    shipped = [MODELS / name for name in NAMES if (MODELS / name).is_dir()]
+    shipped = [Path(os.path.relpath(MODELS / name)) for name in NAMES if (MODELS / name).is_dir()]
     click.echo(format_table(evaluate([*bundles, *shipped], sets, device="cpu")))
     for bundle in bundles:
         click.echo(f"{bundle}: asked for {ASKED[0]!r}, it answers {ask_served(bundle)}")
