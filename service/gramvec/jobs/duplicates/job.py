@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +56,7 @@ from gramvec.jobs.matching.matcher_file import load_matcher
 from gramvec.jobs.matching.on import split_names
 from gramvec.jobs.search.index import Index
 from gramvec.jobs.tables.columns import count_cells, read_records
-from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, form_of, spool
+from gramvec.jobs.tables.inputs import SPREADSHEETS, STDIN, UTF_8, FileFormat, form_of, nameless_file, readable_twice
 from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write
 from gramvec.jobs.tables.staging import check_no_input
 from gramvec.runtime.base import Device
@@ -285,11 +283,12 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             name = "standard input" if self.source == STDIN else self.source.name
             return self._run(run, name, on, known, None, watch)
         files = [(path, self._format_of(path)) for path in tables]
-        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-            # Which columns an index has is known later.
-            compared = on if self.against is None else [split_names(name)[0] for name in self.on]
-            joined = join_tables(files, compared, Path(folder), self.on_error, watch)
-            one = {"source": joined.path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
+        # Which columns an index has is known later.
+        compared = on if self.against is None else [split_names(name)[0] for name in self.on]
+        with nameless_file() as (out, path):
+            joined = join_tables(files, compared, out, self.on_error, watch)
+            out.flush()
+            one = {"source": path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
             job = self.model_copy(update=one)
             return job._run(run, ", ".join(name_sources(tables)), on, known, joined, watch)
 
@@ -308,12 +307,11 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         watch: JobWatch,
     ) -> DedupeResult:
         """Find the duplicates of one file, which may be several that were joined; `name` is what it is called."""
-        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
+        with readable_twice(self.source) as file:
             index = Index(self.against, threads=self.threads) if self.against is not None else None
             if index is not None:
                 others = known_columns(self.on, index, is_text=self.file_format().form == "txt")
                 on = tuple(others)
-            file = spool(sys.stdin.buffer, Path(folder)) if self.source == STDIN else self.source
             table = read_rows(
                 file, self.file_format(), on, self.id, on_error=self.on_error, progress=watch,
                 name=name if self.source == STDIN or joined else None,
@@ -477,11 +475,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         if table.sources is not None and keep == STDIN:
             form = "csv"
         merged = self._merge(file, table, result)
-        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-            target = Path(folder) / "kept" if keep == STDIN else keep
-            write_kept(file, self.file_format(), form, table.table.found, numbers, merged, target)
-            if keep == STDIN:
-                sys.stdout.buffer.write(target.read_bytes())
+        write_kept(file, self.file_format(), form, table.table.found, numbers, merged, keep)
         rows = len(table.ids) + table.table.bad.count
         changed = f", {len(merged):,} of them with values of others" if self.merge else ""
         watch.report(f"{rows - len(result.dropped):,} of {rows:,} {table.table.unit}s kept{changed}")

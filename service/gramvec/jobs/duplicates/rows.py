@@ -29,10 +29,10 @@ from gramvec.jobs.tables.columns import text_of, value_or_none
 from gramvec.jobs.tables.decoding import UTF_8_MARK
 from gramvec.jobs.tables.inputs import COMPRESSED, STDIN, FileFormat, Source
 from gramvec.jobs.tables.lines import JsonReader, LineReader
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_table
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_rows
 from gramvec.jobs.tables.parquet import ParquetReader, pyarrow
 from gramvec.jobs.tables.readers import CsvReader, TsvReader, open_reader
-from gramvec.jobs.tables.staging import is_stream, output_file
+from gramvec.jobs.tables.staging import is_stream, output_at_once
 from gramvec.jobs.tables.writers import records_of
 from gramvec.lexical.demands import Demands
 from gramvec.progress import NO_PROGRESS, Progress
@@ -267,7 +267,7 @@ def write_kept(
         columns: of the input, in order.
         dropped: ascending numbers, see TableRow.
         merged: values that take the place of a row's own, by its number and the column.
-        output: the file.
+        output: the file; - for standard output, which gets nothing before all is written.
 
     Raises:
         InputError: a row that cannot be read has no place in another form.
@@ -276,9 +276,11 @@ def write_kept(
         reader = open_reader(source, given, COLUMN if given.form == "txt" else None, keep=True)
         if form == "xlsx" or (form != given.form and form != "txt"):
             names = [] if form == "jsonl" else list(columns)
-            write_table(output, form, names, _records(reader, names, dropped, merged, output))
+            records = _records(reader, names, dropped, merged, output)
+            with output_at_once(output) as out:
+                write_rows(out, form, names, records)
             return
-        with output_file(output) as out:
+        with output_at_once(output) as out:
             if isinstance(reader, ParquetReader):
                 _write_parquet(reader, dropped, merged, out)
                 return
@@ -317,8 +319,9 @@ def _records(
     """Yield these columns of the rows that are kept, or all."""
     for block in reader.blocks():
         for place, why in block.bad.items():
+            where = "standard output" if output == STDIN else output
             raise InputError(
-                f"{output}: {reader.unit} {block.numbers[place]} cannot be written ({why}); name a file with the"
+                f"{where}: {reader.unit} {block.numbers[place]} cannot be written ({why}); name a file with the"
                 " input's ending, which takes it as it is"
             )
         kept = _find_kept(block.numbers, dropped).tolist()

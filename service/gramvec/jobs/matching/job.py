@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,7 +48,7 @@ from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_co
 from gramvec.jobs.pairs.given_pairs import score_given
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none
-from gramvec.jobs.tables.inputs import STDIN, spool
+from gramvec.jobs.tables.inputs import STDIN, readable_twice
 from gramvec.jobs.tables.outputs import TABLE_FORMS, form_to_write, free_names, write_table
 from gramvec.runtime.base import Device
 from gramvec.text.arrays import Floats
@@ -359,9 +358,8 @@ class PairsJob(InputFile, TableOutput):
             InputError: the file cannot be read or used, or an output cannot be written.
         """
         run = self.begin_run(watch, self.output, inputs=[self.source])
-        with tempfile.TemporaryDirectory(prefix="gramvec-") as folder:
-            again = self.columns == "all" and self.source == STDIN
-            file = spool(sys.stdin.buffer, Path(folder)) if again else self.source
+        again = self.columns == "all" and self.source == STDIN
+        with readable_twice(self.source) if again else nullcontext(self.source) as file:
             table = read_columns(
                 file, [self.left, self.right], format=self.file_format(), on_error=self.on_error, progress=watch,
                 options={self.left: "left", self.right: "right"}, name="standard input" if again else None,

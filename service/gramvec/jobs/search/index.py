@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -28,6 +27,7 @@ from gramvec.jobs.search.hits import QueryHits
 from gramvec.jobs.search.snapshot import Hit, Only, Snapshot, TopDocuments, open_snapshot
 from gramvec.jobs.search.vectors import unit_vectors
 from gramvec.jobs.tables.batches import MISSING, list_names, value_at
+from gramvec.jobs.tables.inputs import nameless_file
 from gramvec.lexical.demands import Demands, demands_of
 from gramvec.runtime.base import Device
 from gramvec.text.frames import is_missing, rows_of, to_plain
@@ -342,10 +342,10 @@ def check_min_score(score: float) -> None:
 def spool_records(records: Any, columns: Sequence[str]) -> Iterator[Path]:
     """Give a file of JSON lines with these records. It has no name in its folder, so that a kill leaves nothing."""
     rows = rows_of(records)
-    with tempfile.TemporaryFile() as file:
+    with nameless_file() as (file, path):
         file.writelines(_line(place, record, columns) for place, record in enumerate(rows))
-        file.seek(0)
-        yield Path(f"/dev/fd/{file.fileno()}")
+        file.flush()
+        yield path
 
 
 def _line(place: int, given: object, columns: Sequence[str]) -> bytes:

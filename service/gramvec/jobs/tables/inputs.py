@@ -302,8 +302,23 @@ def why_not_written(error: OSError) -> str:
     return f"{where}{error.strerror or error}; {remedy}"
 
 
-def spool(stream: BinaryIO, folder: Path) -> Path:
-    """Return a file with everything that a pipe gives, for what is read twice."""
-    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-        shutil.copyfileobj(stream, file)
-    return Path(file.name)
+@contextmanager
+def nameless_file() -> Iterator[tuple[BinaryIO, Path]]:
+    """Open a temporary file that no folder lists, so that a kill leaves nothing, and give a path that opens it again.
+
+    The path is good for this process and those that it starts, as long as the file is open.
+    """
+    with tempfile.TemporaryFile() as file:
+        yield cast(BinaryIO, file), Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+
+
+@contextmanager
+def readable_twice(path: Path) -> Iterator[Path]:
+    """Give a file that can be read more than once: the file itself, or a copy of all that standard input gives."""
+    if path != STDIN:
+        yield path
+        return
+    with nameless_file() as (file, copy):
+        shutil.copyfileobj(sys.stdin.buffer, file)
+        file.flush()
+        yield copy

@@ -116,20 +116,34 @@ def write_table(
         InputError: a value has no place in the form; the message has the number of the row.
     """
     with output_file(output) as file:
-        if form == "parquet":
-            _write_parquet(file, names, iter(records))
-            return
-        if form == "xlsx":
-            from gramvec.jobs.tables.xlsx import write_xlsx
+        write_rows(file, form, names, records, header=header, safe_cells=safe_cells, bom=bom)
 
-            write_xlsx(file, names, records)
-            return
-        if bom and form in MARKED_FORMS:
-            file.write(UTF_8_MARK)
-        if form != "jsonl" and header:
-            file.write(header_line(form, names, safe_cells=safe_cells).encode())
-        encode = encoder(form, names, safe_cells=safe_cells)
-        file.writelines(encode(number, record) for number, record in enumerate(records, start=1))
+
+def write_rows(
+    file: BinaryIO,
+    form: TableForm,
+    names: Sequence[str],
+    records: Iterable[dict[str, Any]],
+    *,
+    header: bool = True,
+    safe_cells: bool = False,
+    bom: bool = False,
+) -> None:
+    """Write rows to an open file. Arguments and errors as of `write_table`."""
+    if form == "parquet":
+        _write_parquet(file, names, iter(records))
+        return
+    if form == "xlsx":
+        from gramvec.jobs.tables.xlsx import write_xlsx
+
+        write_xlsx(file, names, records)
+        return
+    if bom and form in MARKED_FORMS:
+        file.write(UTF_8_MARK)
+    if form != "jsonl" and header:
+        file.write(header_line(form, names, safe_cells=safe_cells).encode())
+    encode = encoder(form, names, safe_cells=safe_cells)
+    file.writelines(encode(number, record) for number, record in enumerate(records, start=1))
 
 
 def _write_parquet(file: BinaryIO, names: Sequence[str], records: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gramvec.errors import InputError
-from gramvec.jobs.tables.inputs import STDIN
+from gramvec.jobs.tables.inputs import STDIN, nameless_file
 from gramvec.jobs.tables.ownership import mark, mark_of
 
 MAX_MANIFEST_BYTES = 16 << 20
@@ -171,6 +172,19 @@ def output_file(path: Path | None) -> Iterator[BinaryIO]:
         return
     with path.open("wb") if is_stream(path) else whole(path) as file:
         yield file
+
+
+@contextmanager
+def output_at_once(path: Path) -> Iterator[BinaryIO]:
+    """Open what a command's option names as `output_file` does, but - gets all when the block ends, or nothing."""
+    if path != STDIN:
+        with output_file(path) as file:
+            yield file
+        return
+    with nameless_file() as (file, _), output_file(None) as out:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, out)
 
 
 def is_stream(path: Path) -> bool:
