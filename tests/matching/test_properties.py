@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,17 @@ def test_copies_of_columns_and_empty_ones_change_nothing(left: Rows, right: Rows
     assert other == scores(left, right)
     found = gramvec.dedupe(with_column(left, copy=name, empty="none"), on=more, threshold=0.0)
     assert scores_of(found.pairs) == duplicates(left)
+
+
+@few
+@given(tables)
+def test_labels_that_agree_change_no_pair(left: Rows) -> None:
+    found = duplicates(left, threshold=0.4)
+    others = [pair for pair in combinations(range(len(left)), 2) if pair not in found]
+    labels = [(*pair, True) for pair in [*found][:1]] + [(*pair, False) for pair in others[:3]]
+    taught = duplicates(left, threshold=0.4, labels=labels)
+    assert taught.keys() == found.keys()
+    assert all(score in (found[pair], 1) for pair, score in taught.items())
 
 
 @few
