@@ -63,7 +63,7 @@ class RowLimit(click.IntRange):
 @click.option("--save-matcher", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write what --labels taught to this file of JSON.")  # fmt: skip
 @click.option("--review", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-              help="Write the pairs to label next to this file: those nearest the threshold.")  # fmt: skip
+              help="Write the pairs to label next to this file: those that gramvec review would ask.")  # fmt: skip
 @click.option("--review-pairs", type=POSITIVE, default=100, show_default=True, help="Pairs of --review.")
 @report_option
 @table_options

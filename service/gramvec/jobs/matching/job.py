@@ -37,11 +37,12 @@ from gramvec.jobs.matching.match_rows import (
     with_unmatched,
     words_of_one,
 )
-from gramvec.jobs.matching.match_tables import check_unweighted, match_fields
-from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, list_uncertain, score_candidates
+from gramvec.jobs.matching.match_tables import MIN_SCORE, check_unweighted, match_fields
+from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher, save_matcher
-from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.nearest import Matches, select_pairs
 from gramvec.jobs.matching.on import ComparedColumn
+from gramvec.jobs.matching.proposals import propose_matches
 from gramvec.jobs.matching.report import given_report, match_report, name_columns, pair_model_fact
 from gramvec.jobs.matching.result import MatchResult
 from gramvec.jobs.matching.table_files import ReadTables, TableFiles, default_columns
@@ -151,10 +152,12 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         run = self.begin_run(watch, self.output, self.save_matcher, self.review, inputs=inputs)
         known = load_matcher(self.matcher) if self.matcher else None
         tables = self.read_tables(self._columns(known), watch)
-        if self.labels or known or self.review:
+        if self.labels or known:
             matched, known = self._match_by_labels(tables, known, watch)
         else:
             matched = self._match_by_pairs(tables, watch, engine)
+            likely = select_pairs(matched.candidates, matched.candidates.scores >= np.float32(MIN_SCORE))
+            self._write_review(likely, matched.threshold, None, tables, watch)
         watch.close()
         if self.output is not None:
             self._write(matched, tables, self.output)
@@ -203,7 +206,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
 
     def _match_by_labels(
         self, tables: ReadTables, known: LearnedMatcher | None, watch: JobWatch
-    ) -> tuple[ChosenMatches, LearnedMatcher | None]:
+    ) -> tuple[ChosenMatches, LearnedMatcher]:
         """Return the matches and the matcher, after the files of the matcher and the review are written."""
         labels = None
         if self.labels:
@@ -218,20 +221,34 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             report_learned(known, watch, same=tables.same)
             if self.save_matcher:
                 save_matcher(known, self.save_matcher)
+        assert known is not None
         scored = score_candidates(known, pair, watch)
-        threshold = self.threshold if self.threshold is not None or known is None else known.threshold
+        threshold = known.threshold if self.threshold is None else self.threshold
         ordered = labels.lower_left() if labels is not None and tables.same else labels
-        if self.review:
-            pairs = list_uncertain(scored, threshold if known else None, ordered, self.review_pairs)
-            _write_review(self.review, pairs, tables, watch)
-        if known is None or threshold is None:
-            return self._match_by_pairs(tables, watch), None
+        self._write_review(scored, threshold, ordered, tables, watch)
         if ordered is not None and self.keep_labels:
             scored = hold_labels(scored, ordered)
         matched = choose(scored, self._limit(known.top), threshold, one_to_one=self.one_to_one, same=tables.same)
         if labels is not None:
             _report_written(matched.matches, labels, watch)
         return matched, known
+
+    def _write_review(
+        self, scored: Matches, threshold: float, labels: PairLabels | None, tables: ReadTables, watch: JobWatch
+    ) -> None:
+        """Write the pairs to label next, if a file is named for them; `labels` are those that are known."""
+        if self.review is None:
+            return
+        pairs = propose_matches(scored, threshold, labels, self.review_pairs)
+        records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
+        rows = (
+            record | {"match": "", DIGEST: tables.digest_of(left, right)}
+            for record, left, right in zip(records, pairs.left.tolist(), pairs.right.tolist(), strict=True)
+        )
+        write_table(self.review, form_to_write(self.review, TABLE_FORMS), REVIEWED, rows)
+        watch.report(
+            f"{len(pairs.left):,} pairs to label are in {self.review}: fill its column match, then give it to `labels`"
+        )
 
     def _write(self, matched: ChosenMatches, tables: ReadTables, output: Path) -> None:
         """Write the table of matches."""
@@ -398,16 +415,6 @@ class PairsJob(InputFile, TableOutput):
         write_table(
             output, self.output_form(), [*cells, *names.values()], rows, safe_cells=self.safe_cells, bom=self.bom
         )
-
-
-def _write_review(path: Path, pairs: Matches, tables: ReadTables, watch: JobWatch) -> None:
-    records = records_of(pairs, tables.left, tables.right, tables.fields, explain=False)
-    rows = (
-        record | {"match": "", DIGEST: tables.digest_of(left, right)}
-        for record, left, right in zip(records, pairs.left.tolist(), pairs.right.tolist(), strict=True)
-    )
-    write_table(path, form_to_write(path, TABLE_FORMS), REVIEWED, rows)
-    watch.report(f"{len(pairs.left):,} pairs to label are in {path}: fill its column match, then give it to `labels`")
 
 
 def _report_written(matches: Matches, labels: PairLabels, watch: JobWatch) -> None:

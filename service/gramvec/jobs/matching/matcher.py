@@ -161,13 +161,13 @@ class LearnedMatcher:
     report: LabelReport
 
 
-def score_candidates(matcher: LearnedMatcher | None, pair: TablePair, progress: Progress = NO_PROGRESS) -> Matches:
-    """Return the candidates of two tables with their probabilities, or with cosines without a matcher.
+def score_candidates(matcher: LearnedMatcher, pair: TablePair, progress: Progress = NO_PROGRESS) -> Matches:
+    """Return the candidates of two tables with their probabilities.
 
     Pairs are sorted by left row, then descending score.
     """
     found = pair.candidates()
-    scores = found.scores if matcher is None else score_pairs(matcher, pair, found.left, found.right, progress)
+    scores = score_pairs(matcher, pair, found.left, found.right, progress)
     return select_pairs(found._replace(scores=scores), np.lexsort((found.right, -scores, found.left)))
 
 
@@ -205,29 +205,6 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
         np.append(unlabeled.scores, np.ones(len(left), np.float32)),
     )
     return select_pairs(every, np.lexsort((every.right, -every.scores, every.left)))
-
-
-def list_uncertain(scored: Matches, threshold: float | None, known: PairLabels | None, limit: int) -> Matches:
-    """Return the pairs that a person should label next: those nearest the threshold, nearest first.
-
-    Without a threshold, because nothing was learned yet, these are left rows' best pairs, evenly from the highest score
-    to the lowest.
-
-    Args:
-        scored: candidates by left row, then descending score.
-        threshold: the matcher's.
-        known: labeled pairs, which are left out.
-        limit: pairs to return.
-    """
-    if known is not None and len(known.left):
-        width = 1 + int(max(scored.right.max(initial=0), known.right.max()))
-        scored = select_pairs(scored, ~np.isin(scored.left * width + scored.right, known.left * width + known.right))
-    if threshold is not None:
-        return select_pairs(scored, np.argsort(np.abs(scored.scores - np.float32(threshold)), kind="stable")[:limit])
-    best = select_pairs(scored, np.flatnonzero(np.diff(scored.left, prepend=-1)))
-    order = np.argsort(-best.scores, kind="stable")
-    evenly = np.unique(np.linspace(0, max(len(order) - 1, 0), min(limit, len(order))).round().astype(np.int64))
-    return select_pairs(best, order[evenly])
 
 
 def _sigmoid(values: PairValues) -> PairValues:

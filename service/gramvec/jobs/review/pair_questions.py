@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.errors import InputError
+from gramvec.jobs.matching.proposals import Reason, propose
 from gramvec.jobs.report.records import Pair, ScoreHistogram
 from gramvec.jobs.review.estimate import Quality, estimate_quality, knows_far
-from gramvec.jobs.review.proposals import Reason, propose
 from gramvec.jobs.review.session import Answers
 
 # How an answer stands in the file: as `gramvec match --labels` reads it. An unsure answer is no label.
