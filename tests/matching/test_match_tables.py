@@ -216,6 +216,8 @@ def test_given_pairs_are_scored_without_others(tmp_path: Path) -> None:
     assert len(gramvec.pair_scores([], [])) == 0
     with refused(InputError, "2 left", "1 right"):
         gramvec.pair_scores(["a", "b"], ["a"])
+    with pytest.raises(InputError, match="0 columns to compare; give 1 to 16"):
+        gramvec.pair_scores([{"a": "x"}], [{"a": "x"}], on=[])
     (tmp_path / "a.csv").write_text("n,a,b\n1,Acme Inc,Acme Incorporated\n2,CIPLAR LA 40,CIPLAR LA 80\n3,,x\n")
     done = gramvec_command("pairs", tmp_path / "a.csv", "--left", "a", "--right", "b")
     rows = [line.split(",") for line in done.stdout.decode().splitlines()]

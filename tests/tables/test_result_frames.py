@@ -168,6 +168,8 @@ def test_a_result_without_rows_has_its_columns() -> None:
         assert len(frame) == 0
         names = getattr(frame, "column_names", None) or list(frame.columns)
         assert names == ["left_row", "right_row", "score", "left", "right"]
+    filled = gramvec.match(["a"], ["a"], threshold=0.0).to_pandas()
+    assert found.to_pandas().dtypes.tolist() == filled.dtypes.tolist()
 
 
 @pytest.mark.parametrize(

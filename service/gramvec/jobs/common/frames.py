@@ -33,7 +33,14 @@ class ResultTable(ABC):
 
     def to_pandas(self) -> Any:
         """Return a pandas.DataFrame. Its `attrs` have the `facts`. Raises InputError without pandas."""
-        frame = import_extra("pandas", None, "to_pandas").DataFrame(_uniform(self.columns()))
+        pandas = import_extra("pandas", None, "to_pandas")
+        texts = pandas.Series([""]).dtype
+        frame = pandas.DataFrame(
+            {
+                name: pandas.Series(column, dtype=texts) if _is_empty(column) else column
+                for name, column in _uniform(self.columns()).items()
+            }
+        )
         frame.attrs.update(self.facts())
         return frame
 

@@ -13,7 +13,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.common.engines import EngineName, open_engine
 from gramvec.jobs.matching.features import TablePair
-from gramvec.jobs.matching.fields import Blocks, Field, choose
+from gramvec.jobs.matching.fields import Blocks, Field, check_number, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
 from gramvec.jobs.matching.inputs import labels_of
 from gramvec.jobs.matching.match_rows import words_of_one
@@ -170,6 +170,7 @@ def pair_scores(
     compared = _compared(on, left_on, right_on)
     fields, _ = _fields(*_tables(left, right, compared), compared)
     check_unweighted(fields)
+    check_number(fields)
     return score_given([field.left for field in fields], [field.right for field in fields])
 
 

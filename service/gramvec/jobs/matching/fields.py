@@ -166,10 +166,15 @@ def joined_field(fields: Sequence[Field], weight: float) -> Field:
     return Field(left, right, weight)
 
 
-def check_fields(fields: Sequence[Field]) -> None:
-    """Raise InputError for columns and weights that cannot be compared."""
+def check_number(fields: Sequence[Field]) -> None:
+    """Raise InputError for no columns, and for more than MAX_COLUMNS."""
     if not 1 <= len(fields) <= MAX_COLUMNS:
         raise InputError(f"{len(fields)} columns to compare; give 1 to {MAX_COLUMNS}", field="on")
+
+
+def check_fields(fields: Sequence[Field]) -> None:
+    """Raise InputError for columns and weights that cannot be compared."""
+    check_number(fields)
     for field in fields:
         if not 0 < field.weight < math.inf:
             raise InputError(f"the weight of a column: must be above 0, got {field.weight:g}", field="on")
