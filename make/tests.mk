@@ -61,7 +61,7 @@ $(VENV)/.ray: $(VENV)/.dev
 	touch $@
 
 test-ray: $(VENV)/.ray  ## install Ray and Spark, and run a job on two workers, one of them killed, and examples/ (three minutes)
-	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py
+	$(BIN)/python -m pytest -m ray tests/bulk/test_bulk_ray.py tests/matching/test_engines.py
 	$(BIN)/python -m pytest tests/docs/test_examples.py tests/pairs/test_arrow.py
 
 image-test: $(VENV)/.dev  ## build the image and try it, with docker or podman

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -16,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import gramvec
+from conftest import ROOT
 from gramvec.cli import cli
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob, MatchJob
@@ -104,6 +107,18 @@ def test_figures_that_are_made_again_are_those_that_were_kept(monkeypatch: pytes
     np.testing.assert_array_equal(kept.reasons.scored.figures(at), again.reasons.scored.figures(at))
 
 
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("engine", ["ray", "spark"])
+def test_ray_and_spark_have_the_bytes_of_this_process(engine: str) -> None:
+    pytest.importorskip("ray" if engine == "ray" else "pyspark", reason=f"{engine} is not installed: make test-ray")
+    # They log as they like, so they run in a process of its own.
+    code = f"from test_engines import *; check_same(people(300, 0), slipped(people(300, 0)), {engine!r}); print('same')"
+    given = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{ROOT / 'tests'}", "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=given)
+    assert done.stdout.endswith("same\n"), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("options", [{"labels": ["labels.csv"]}, {"matcher": "names.json"}, {"review": "p.csv"}])
 def test_an_engine_has_no_labels(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="engine: compares without labels") as caught:
@@ -171,4 +186,7 @@ def test_each_bar_ends_where_it_said(same: bool) -> None:
     shown = _Tasks()
     score_fields(fields, same=same, progress=shown)
     assert [task for task, total, done in shown.tasks if total != done] == ["indexing n-grams"]
-    assert [task for task, _, _ in shown.tasks][:3] == ["reading n-grams", "indexing n-grams", "matching"]
+    assert [task for task, _, _ in shown.tasks] == [
+        "grouping rows", "reading n-grams", "indexing n-grams", "matching", "reading cells", "comparing pairs",
+        "scoring pairs",
+    ]  # fmt: skip

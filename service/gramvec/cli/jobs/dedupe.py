@@ -118,9 +118,9 @@ def dedupe(**options: Any) -> None:
 
     INPUT is what `gramvec embed` reads; several are one table, with a column of the source. The score is the
     probability that two lines are the same thing, by their words, numbers and letters, as of `gramvec match`; equal
-    lines have 1, and empty ones are no duplicates. Of up to 100,000 different lines the nearest of each are
-    compared; of more, likely ones, and the share that was found is measured and reported. With --by meaning the
-    score is a cosine. Tabs and line feeds in listed texts are spaces; --format jsonl and csv have them unchanged.
+    lines have 1, and empty ones are no duplicates. The nearest lines of each are compared; of over
+    100,000 different ones the share of the alike pairs that this finds is measured and reported. With --by meaning
+    the score is a cosine. Tabs and line feeds in listed texts are spaces; --format jsonl and csv have them unchanged.
 
     \b
     Examples:

@@ -20,8 +20,8 @@ from gramvec.errors import InputError, import_extra
 
 EngineName = Literal["ray", "spark"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
-# Blocks that wait for a core of Ray's, beside the one that it works on; blocks that travel to Spark together.
-WAITING, SPARK_BLOCKS = 2, 256
+# Blocks that are on their way for each core of an engine: so few that those of large tables take no memory.
+AHEAD = 2
 
 
 class Engine:
@@ -58,7 +58,7 @@ class RayEngine(Engine):
     def map(self, work: Callable[[Any, Any], Any], shared: Any, blocks: Iterable[Any]) -> Iterator[Any]:
         """Yield as of `Engine`: each block is a task of one core."""
         task = self._ray.remote(work)
-        most = WAITING * max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+        most = AHEAD * max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
         waiting: deque[Any] = deque()
         for block in blocks:
             waiting.append(task.remote(shared, block))
@@ -82,7 +82,7 @@ class SparkEngine(Engine):
     def map(self, work: Callable[[Any, Any], Any], shared: Any, blocks: Iterable[Any]) -> Iterator[Any]:
         """Yield as of `Engine`: each block is a task."""
         rest = iter(blocks)
-        while some := list(islice(rest, SPARK_BLOCKS)):
+        while some := list(islice(rest, AHEAD * max(self._context.defaultParallelism, 1))):
             done = self._context.parallelize(some, len(some)).map(_SparkWork(work, shared))
             yield from done.collect()
 

@@ -27,8 +27,8 @@ POWERS = (1.0, 2.0)
 DEPTH, DEPTH_BACK, DEPTH_ONE = 10, 3, 12
 
 
-# Of more texts the rarest n-grams of each row are looked at, and it is measured what that finds: of so many rows, the
-# share of the pairs of at least this cosine.
+# Of more texts it is measured what the rarest n-grams of each row find: of so many rows, the share of the pairs of at
+# least this cosine.
 EXACT_TEXTS, SAMPLE, SAMPLED_COSINE = 100_000, 2_000, 0.5
 
 

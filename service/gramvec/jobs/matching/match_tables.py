@@ -90,15 +90,20 @@ def score_fields(
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
     columns, places = telling_columns([[field[:2][side] for field in fields] for side in range(1 if same else 2)])
-    sides = [group_rows(side, key) for side, key in zip(columns, keys, strict=False)]
+    progress.start("grouping rows", sum(len(side[0]) for side in columns))
+    sides, ordered = [], []
+    for side, key in zip(columns, keys, strict=False):
+        sides.append(group_rows(side, key))
+        ordered.append(sort_groups(sides[-1], side, key))
+        progress.advance(len(side[0]))
     left_groups, right_groups = sides[0], sides[-1]
-    ordered = [sort_groups(*side) for side in zip(sides, columns, keys, strict=False)]
     with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
         of_groups = None if blocks is None else [side.keys or [] for side in ordered]
         found = candidates.of(
             [side.texts for side in ordered], of_groups, threads=threads, engine=engine, progress=progress
         )
-    rows, model = read_rows([side.columns for side in ordered]), pair_model(same=same)
+    progress.start("reading cells", sum(len(side.rows) for side in ordered) * len(places), "cells")
+    rows, model = read_rows([side.columns for side in ordered], progress=progress), pair_model(same=same)
     told = score_pairs_of_tables(rows, found[:3], model, same=same, engine=engine, progress=progress)
     scores, reasons = told.scores, None
     if explain:

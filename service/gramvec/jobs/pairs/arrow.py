@@ -1,7 +1,7 @@
 """Blocking keys and pair scores of Arrow arrays, for engines that join tables which outgrow a machine.
 
 What a function returns for a row depends on that row only, so that an engine may cut a table as it likes: DuckDB, Ray
-Data and Spark find the pairs of one machine. docs/bulk.md has an example of each.
+Data and Spark find the pairs of one machine. The folder examples has a program of each.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, share
 from gramvec.jobs.pairs.levels import compare_values
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
 from gramvec.jobs.pairs.values import ColumnValues, read_column
+from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Bools, Doubles, Floats, Int64s, UInt8s
 
 # Name, and whether a greater value speaks for a match (1), against it (-1), or either (0).
@@ -77,11 +78,16 @@ class RowTables(NamedTuple):
     values: list[list[ColumnValues]] | None = None
 
 
-def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True) -> RowTables:
-    """Return the rows of tables, each a list of columns of folded texts. Arguments as of `tokens_of`."""
+def read_rows(
+    tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True, progress: Progress = NO_PROGRESS
+) -> RowTables:
+    """Return the rows of tables, each a list of columns of folded texts. Arguments as of `tokens_of`.
+
+    `progress` advances by cells.
+    """
     tokens = tokens_of(tables, rows_count=rows_count)
     # What a value is, the others of its column decide.
-    values = [[read_column(texts) for texts in columns] for columns in tables] if rows_count else None
+    values = [[_read(texts, progress) for texts in columns] for columns in tables] if rows_count else None
     rows = RowTables(tokens, facts_of(tokens, values), values)
     number = [(len(table.bounds) - 1) // tokens.columns for table in tokens.tables]
     pairs = number[0] * (number[-1] if len(number) > 1 else number[0] - 1)
@@ -91,6 +97,12 @@ def read_rows(tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = T
     drawn = column_levels(rows, left, right)
     facts = rows.facts._replace(levels=tell_levels(drawn, tokens.columns, pairs))
     return rows._replace(facts=share_evidence(facts, drawn))
+
+
+def _read(texts: Sequence[str], progress: Progress) -> ColumnValues:
+    column = read_column(texts)
+    progress.advance(len(texts))
+    return column
 
 
 def _draw_pairs(rows: Sequence[int]) -> tuple[Int64s, Int64s]:

@@ -15,7 +15,9 @@ from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.jobs.pairs.figures import (
     EVIDENCE,
     FEW,
+    FIRST,
     NAMES,
+    OF_PAIR,
     OF_TABLES,
     RowTables,
     likeness,
@@ -40,28 +42,31 @@ class PairScores(NamedTuple):
         left: int64[p], rows.
         right: int64[p], rows.
         scores: float32[p], probabilities.
-        more: float32[p, m], those of their figures that other pairs decide: of rivals, and of tables.
+        rivals: float32[p, len(OF_RIVALS)], figures.
+        of_tables: float32[len(OF_TABLES)], figures that all of them have.
     """
 
     rows: RowTables
     left: Int64s
     right: Int64s
     scores: Floats
-    more: Floats
+    rivals: Floats
+    of_tables: Floats
 
     def figures(self, at: Int64s) -> Floats:
         """Return the figures of the pairs at these places, float32[n, len(NAMES)]."""
-        return np.hstack([pair_figures(self.rows, self.left[at], self.right[at]), self.more[at]])
+        return _beside(pair_figures(self.rows, self.left[at], self.right[at]), self.rivals[at], self.of_tables)
 
 
 class _Block(NamedTuple):
-    """Pairs that are scored together: two rows and the cosine of each, and what is known of the figures of others."""
+    """Pairs that are scored together: of each two rows and a cosine; and the figures of others, as far as known."""
 
     number: int
     left: Int64s
     right: Int64s
     cosines: Floats
-    more: Floats
+    rivals: Floats
+    of_tables: Floats
 
 
 class _Scorer:
@@ -81,10 +86,16 @@ class _Scorer:
             own = pair_figures(self.rows, block.left, block.right)
             if (len(self._kept) + 1) * own.nbytes <= KEPT_BYTES:
                 self._kept[block.number] = own
-        made = np.full((len(own), len(NAMES)), np.nan, np.float32)
-        made[:, : own.shape[1]] = own
-        made[:, own.shape[1] : own.shape[1] + block.more.shape[1]] = block.more
-        return made
+        return _beside(own, block.rivals, block.of_tables)
+
+
+def _beside(own: Floats, rivals: Floats, of_tables: Floats) -> Floats:
+    """Return figures of pairs, of rivals, and of the tables, float32[p, len(NAMES)]; NaN for unknown ones."""
+    made = np.full((len(own), len(NAMES)), np.nan, np.float32)
+    made[:, : len(OF_PAIR)] = own
+    made[:, len(OF_PAIR) : len(OF_PAIR) + rivals.shape[1]] = rivals
+    made[:, len(FIRST) :] = of_tables
+    return made
 
 
 def score_pairs_of_tables(
@@ -109,34 +120,31 @@ def score_pairs_of_tables(
     left, right, cosines = pairs
     shared = engine.share(_Scorer(rows, model))
 
-    def each(work: Callable[[_Scorer, _Block], Any], more: Floats) -> Any:
-        made = [np.zeros(0, np.float32)]
-        for part in engine.map(work, shared, _blocks(left, right, cosines, more)):
+    def blocks(rivals: Floats, of_tables: Floats) -> Iterator[_Block]:
+        for start in range(0, len(left), BLOCK_PAIRS):
+            part = slice(start, start + BLOCK_PAIRS)
+            yield _Block(start, left[part], right[part], cosines[part], rivals[part], of_tables)
+
+    def each(work: Callable[[_Scorer, _Block], Any], rivals: Floats, of_tables: Floats) -> Any:
+        made = []
+        for part in engine.map(work, shared, blocks(rivals, of_tables)):
             made.append(part)
             progress.advance(len(part))
-        return np.concatenate(made[1:] or made)
+        return np.concatenate(made)
 
-    nothing = np.zeros((len(left), 0), np.float32)
+    nothing, unknown = np.zeros((len(left), 0), np.float32), np.full(len(OF_TABLES), np.nan, np.float32)
     if not len(left):
-        return PairScores(rows, left, right, np.zeros(0, np.float32), nothing)
+        return PairScores(rows, left, right, np.zeros(0, np.float32), nothing, unknown)
     progress.start("comparing pairs", len(left), "pairs")
-    common = each(_compare, nothing)
+    common = each(_compare, nothing, unknown)
     rivals = rivals_of(rows, left, right, common[:, 0], common[:, 1])
     del common
     progress.start("scoring pairs", 2 * len(left), "scores")
     # The first trees do not look at what is not there yet.
-    first = each(_score_first, rivals)
+    first = each(_score_first, rivals, unknown)
     # Fewer pairs say no more of their tables than pairs that are given.
-    unknown = np.full(len(OF_TABLES), np.nan, np.float32)
     of_tables = table_figures(first, left, right, same=same) if len(left) >= FEW else unknown
-    more = np.hstack([rivals, np.broadcast_to(of_tables, (len(left), len(OF_TABLES)))])
-    return PairScores(rows, left, right, each(_score, more), more)
-
-
-def _blocks(left: Int64s, right: Int64s, cosines: Floats, more: Floats) -> Iterator[_Block]:
-    for start in range(0, len(left), BLOCK_PAIRS):
-        part = slice(start, start + BLOCK_PAIRS)
-        yield _Block(start, left[part], right[part], cosines[part], more[part])
+    return PairScores(rows, left, right, each(_score, rivals, of_tables), rivals, of_tables)
 
 
 def _compare(scorer: _Scorer, block: _Block) -> Floats:
