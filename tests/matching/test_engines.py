@@ -29,7 +29,7 @@ from gramvec.jobs.matching.match_tables import score_fields
 from gramvec.jobs.pairs import scores
 from gramvec.progress import Progress
 
-FIRST = ("anna", "ben", "carla", "david", "emma", "fred", "greta", "hans", "ines", "jon", "karin", "lars", "mia")
+FIRST = ("anna", "ben", "carla", "david", "emma", "fred", "greta", "hans", "iris", "jon", "karin", "lars", "mia")
 LAST = ("miller", "smith", "jones", "brown", "taylor", "wilson", "evans", "thomas", "roberts", "walker", "wright")
 
 
