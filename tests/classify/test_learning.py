@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from conftest import KeptProgress
-from errors_support import refused
-from gramvec.jobs.classify import copies, svm
+from gramvec.jobs.classify import copies
 from gramvec.jobs.classify.copies import LONGEST, near_copies, parts_held_out
 from gramvec.jobs.classify.fit import fit_head
 from gramvec.jobs.classify.ngrams import NgramColumns
 from gramvec.jobs.classify.svm import learn_svm
 from gramvec.jobs.classify.targets import Targets
 from gramvec.jobs.classify.threshold import best_threshold, own_thresholds, threshold_that_keeps
-from gramvec.native import loops
 
 DIGEST = "ab" * 32
 
@@ -44,43 +42,14 @@ def test_a_support_vector_machine_is_scikit_learns() -> None:
     assert np.abs(weights[-1] - theirs.intercept_).max() < 0.05
 
 
-@pytest.mark.skipif(loops is None, reason="the loops in C are not built")
-@settings(max_examples=20, deadline=None)
-@given(n=st.integers(2, 40), d=st.integers(1, 30), labels=st.integers(2, 18), seed=st.integers(0, 1000))
-def test_the_loop_in_c_does_what_numpy_does_to_the_bit(n: int, d: int, labels: int, seed: int) -> None:
-    rows, own = some_rows(n, d, seed), np.random.default_rng(seed).integers(0, labels, n)
-    with pytest.MonkeyPatch.context() as patch:
-        fast = learn_svm(rows, targets(own, labels), 1.0)
-        patch.setattr(svm, "loops", None)
-        assert learn_svm(rows, targets(own, labels), 1.0).tobytes() == fast.tobytes()
-
-
-@pytest.mark.skipif(loops is None, reason="the loops in C are not built")
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"starts": np.array([0, 2, 1], np.int32)},
-        {"starts": np.array([0, 1, 3], np.int32)},
-        {"starts": np.array([0, 2], np.int32)},
-        {"columns": np.array([0, 3], np.int32)},
-        {"columns": np.array([0, -1], np.int32)},
-        {"orders": np.array([0, 2], np.int32)},
-        {"orders": np.array([0], np.int32)},
-        {"signs": np.zeros((2, 15), np.int8)},
-        {"weights": np.zeros((0, 16), np.float32)},
-        {"weights": np.zeros(17, np.float32)},
-        {"scales": np.zeros(0, np.float32)},
-    ],
-)
-def test_arrays_that_do_not_fit_together_are_refused(change: dict[str, Any]) -> None:
-    arrays: dict[str, Any] = {
-        "starts": np.array([0, 1, 2], np.int32), "columns": np.array([0, 2], np.int32),
-        "values": np.ones(2, np.float32), "scales": np.ones(2, np.float32), "orders": np.array([0, 1], np.int32),
-        "signs": np.ones((2, 16), np.int8), "weights": np.zeros((4, 16), np.float32),
-    }  # fmt: skip
-    assert loops.learn_svm(*arrays.values(), 0.5, 0.01) == 1
-    with refused(ValueError, "fit"):
-        loops.learn_svm(*(arrays | change).values(), 0.5, 0.01)
+def test_labels_of_no_text_and_of_every_text() -> None:
+    rows = sparse.csr_matrix(np.eye(6, dtype=np.float32))
+    several = Targets(np.array([0, 0, 1, 1, 2, 3, 4, 5]), np.array([0, 1, 0, 1, 1, 1, 1, 1]), 6, 3)
+    weights = learn_svm(rows, several, 1.0)
+    assert (weights.dtype, weights.shape) == (np.float32, (7, 3))
+    assert (weights[:, 2] == 0).all() and weights[:, 1].tolist() == [0, 0, 0, 0, 0, 0, 1]
+    scores = rows @ weights[:-1, 0] + weights[-1, 0]
+    assert scores[:2].min() > scores[2:].max()
 
 
 @given(words=st.lists(st.sampled_from(["a", "b", "über", "no", "long" * 9]), min_size=LONGEST + 1, max_size=40))

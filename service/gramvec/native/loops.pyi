@@ -171,23 +171,6 @@ def multiply(
     Raises ValueError if the arrays do not fit together.
     """
 
-def learn_svm(
-    starts: Array,  # int32[n + 1]
-    columns: Array,  # int32[m], 0 to d - 1
-    values: Array,  # float32[m]
-    scales: Array,  # float32[n], 1 / (a row's square + 1 + spread)
-    orders: Array,  # int32[passes, n] of rows
-    signs: Array,  # int8[n, 16]: 1, -1, or 0 where there is no such label
-    weights: Array,  # float32[d + 1, 16], with the intercepts in the last row
-    spread: float,
-    tolerance: float,
-    /,
-) -> int:
-    """Write the weights of 16 support vector machines over sparse rows; return the passes made.
-
-    See gramvec.jobs.classify.svm. Raises ValueError if the arrays do not fit together.
-    """
-
 def pair_figures(
     vocabulary: tuple[Array, Array, Array, Array, Array],  # uint32, int32[v + 1], int32[v], uint8[v], float32[v]
     heaviest: float,

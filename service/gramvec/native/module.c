@@ -590,7 +590,6 @@ done:
 }
 
 #include "search_calls.h"
-#include "svm.h"
 #include "pair_figures.h"
 #include "jaro.h"
 
@@ -599,7 +598,6 @@ static PyMethodDef functions[] = {{"unit", (PyCFunction)(void (*)(void))unit, ME
                                   {"turn", turn_rows, METH_VARARGS, NULL},
                                   {"scan", scan, METH_VARARGS, NULL},
                                   {"multiply", multiply, METH_VARARGS, NULL},
-                                  {"learn_svm", learn_svm, METH_VARARGS, NULL},
                                   {"pair_figures", pair_figures, METH_VARARGS, NULL},
                                   {"column_levels", column_levels, METH_VARARGS, NULL},
                                   {"boosted_sums", boosted_sums, METH_VARARGS, NULL},
