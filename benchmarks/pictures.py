@@ -29,10 +29,10 @@ TABLE, JOIN, INTENTS = "early-childhood.csv", "Hospital", "hwu64"
 SITE_COLUMNS = ("--on", "name", "--on", "address")
 # Typed into the search, a letter at a time; words are misspelt on purpose.
 QUERY = "salvaton army childcre"
-WIDTH, REPORT_HEIGHT, REVIEW_HEIGHT, LABELS_HEIGHT = 1000, 980, 870, 860
+WIDTH, REPORT_HEIGHT, REVIEW_HEIGHT, LABELS_HEIGHT = 1000, 780, 870, 860
 COMPARE_HEIGHT, SEARCH_HEIGHT = 860, 690
 ANSWERS, LABELS, PER_LABEL = 40, 25, 2
-MAX_BYTES, MAX_SECONDS = 200_000, 60
+MAX_BYTES, MAX_SECONDS = 100_000, 60
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage")
 GRAMVEC = [sys.executable, "-m", "gramvec"]
 # True where the page has drawn what it was asked for.
