@@ -38,7 +38,8 @@ $(VENV)/audit/bin/pip-audit:
 audit: $(VENV)/audit/bin/pip-audit  ## ask whether a vulnerability is known in what is pinned (needs a network)
 	@$(VENV)/audit/bin/python requirements/audit.py
 
-# The pages of the repository keep their places, so that their links hold on the site as they do in the clone.
+# The pages of the repository keep their places, so that their links hold on the site as they do in the clone. `--quiet` would
+# count no warning, and so make none an error.
 $(VENV)/.docs: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt --group docs
 	touch $@
@@ -46,5 +47,5 @@ $(VENV)/.docs: $(VENV)/.dev
 docs: $(VENV)/.docs  ## build the site of all pages into site/, with broken links and pictures as errors
 	rm -rf build/pages site && mkdir -p build/pages
 	git ls-files '*.md' '*.png' '*.svg' '*/results/*.json' 'examples/*' docs/site.css ':!tests' LICENSE | xargs cp --parents -t build/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/linkchecker --no-status --no-warnings --ignore-url=sitemap site/index.html

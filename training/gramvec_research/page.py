@@ -250,7 +250,7 @@ _HEAD = """\
 # The papers on one page
 
 Every table and figure of the papers that gramvec implements, the papers' values beside ours, and whether what the paper
-found holds here. Made by `python -m gramvec_research page` from the results in [results/](results); a result is made by
+found holds here. Made by `python -m gramvec_research page` from the results in `results/`; a result is made by
 
 ```sh
 python -m gramvec_research run NAME --out training/gramvec_research/results    # or all, for NAME

@@ -48,9 +48,11 @@ _NAME = re.compile(r"\w[\w.+-]*")
 class Index:
     """Index of texts, searched by letters and meaning; see docs/search.md.
 
-    >>> index = gramvec.Index.build("things.index", ["cheap flights", "bananas"])
-    >>> index.search("cheap flihgts", k=1)[0][0].record
-    {'text': 'cheap flights'}
+    Example:
+        >>> index = gramvec.Index.build("things.index", ["cheap flights", "bananas"])
+        >>> (hits,) = index.search(["cheap flihgts"], k=1)
+        >>> hits[0].record
+        {'text': 'cheap flights'}
     """
 
     def __init__(
