@@ -53,7 +53,7 @@ def dedupe_report(
         scores=ScoreHistogram.from_scores(likely.candidates.scores, likely.threshold, unit="candidate pairs",
                                           note=EQUAL_ROWS),
         pairs=list_pairs(Matches(*likely.candidates), Matches(*likely.pairs), likely.threshold, fields,
-                         [(name, name) for name in columns], (name_text, name_text), likely.reasons),
+                         [(name, name) for name in columns], (name_text, name_text), likely.reasons, groups=True),
         groups=_groups(found.stays, table),
     )  # fmt: skip
 

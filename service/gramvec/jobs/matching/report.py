@@ -65,7 +65,8 @@ def match_report(
         title, summary, [*facts],
         scores=ScoreHistogram.from_scores(candidates.scores, matched.threshold, unit="candidate pairs",
                                           note=EQUAL_ROWS),
-        pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names, matched.reasons),
+        pairs=list_pairs(candidates, written, matched.threshold, fields, columns, names, matched.reasons,
+                         groups=same),
     )  # fmt: skip
 
 
@@ -123,6 +124,8 @@ def list_pairs(
     columns: Sequence[tuple[str, str]],
     names: tuple[RowName, RowName],
     reasons: MatchReasons | None = None,
+    *,
+    groups: bool = False,
 ) -> list[PairList]:
     """Return the pairs nearest the threshold, the surest, and the written ones that are likeliest wrong.
 
@@ -134,6 +137,7 @@ def list_pairs(
         columns: their names in both tables.
         names: functions that name a left and a right row.
         reasons: what tells why pairs have their scores.
+        groups: whether a row may well have several right partners, so that a close rival is no reason to doubt.
     """
     titles = name_columns(columns)
 
@@ -152,7 +156,9 @@ def list_pairs(
     near = np.argsort(np.abs(candidates.scores - np.float32(threshold)), kind="stable")[:MAX_PAIRS]
     around = select_pairs(candidates, near)
     surest = select_pairs(written, np.argsort(-written.scores, kind="stable")[:MAX_PAIRS])
-    wrong, notes, doubtful = likeliest_wrong(candidates, written, fields)
+    wrong, notes, numbers, close_rivals = likeliest_wrong(candidates, written, fields)
+    doubtful = int(np.count_nonzero(numbers if groups else numbers | close_rivals))
+    reason = "other numbers" if groups else "other numbers or a close rival"
     close = int(np.count_nonzero(np.abs(candidates.scores - np.float32(threshold)) <= NEAR))
     return [
         PairList("Around the threshold", f"The candidates nearest to {threshold:.3f}, the nearest first.",
@@ -160,8 +166,7 @@ def list_pairs(
                  f"{close:,} candidate{'s' * (close != 1)} within {NEAR:g} of the threshold" if close else ""),
         PairList("Likeliest wrong", "Written pairs with what speaks against them: other numbers, a rival that is "
                  "nearly as probable, or rare words that a row lacks.", show(wrong, notes),
-                 f"{doubtful:,} written pair{'s' * (doubtful != 1)} with other numbers or a close rival"
-                 if doubtful else ""),
+                 f"{doubtful:,} written pair{'s' * (doubtful != 1)} with {reason}" if doubtful else ""),
         PairList("Surest", "The written pairs of the highest scores.", show(surest, [""] * len(surest.left))),
     ]  # fmt: skip
 
@@ -172,14 +177,17 @@ def _sentences(why: PairReasons) -> list[str]:
     return [f"{side}: {told}." for side, told in sides if told]
 
 
-def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Field]) -> tuple[Matches, list[str], int]:
+def likeliest_wrong(
+    candidates: Matches, written: Matches, fields: Sequence[Field]
+) -> tuple[Matches, list[str], Bools, Bools]:
     """Return the written pairs that most speaks against, worst first, with what does.
 
-    Arguments as of `list_pairs`. The last is how many written pairs have other numbers or a close rival.
+    Arguments as of `list_pairs`. The last two are bool[n], of the written pairs that were looked at: which
+    have other numbers, and which have a close rival.
     """
     doubted = select_pairs(written, np.argsort(written.scores, kind="stable")[:MAX_DOUBTED])
     if not len(doubted.left):
-        return doubted, [], 0
+        return doubted, [], np.zeros(0, np.bool_), np.zeros(0, np.bool_)
     sides = [
         [[field.left[row] for row in doubted.left.tolist()] for field in fields],
         [[field.right[row] for row in doubted.right.tolist()] for field in fields],
@@ -202,7 +210,7 @@ def likeliest_wrong(candidates: Matches, written: Matches, fields: Sequence[Fiel
         reasons += [f"another row has {rivals[at]:.3f}"] if close[at] else []
         reasons += ["a row has words that the other lacks"] if left_over[at] > 0 else []
         notes.append("; ".join(reasons) + "." if reasons else "")
-    return select_pairs(doubted, worst), notes, int(np.count_nonzero(numbers | close))
+    return select_pairs(doubted, worst), notes, numbers, close
 
 
 def show_pair(
