@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +25,66 @@ from gramvec.jobs.tables.staging import journal_of
 
 MODEL = str(MODELS / "paragram-phrase")
 PATIENCE = 60
+CURRENT = "PYTEST_CURRENT_TEST"  # pytest's own variable, another in each test
+
+
+class CommandServer:
+    """A process that runs commands in forks of itself: what every command imports is imported once."""
+
+    def __init__(self) -> None:
+        self._connection, theirs = socket.socketpair()
+        self._connection.settimeout(PATIENCE)
+        self._environment = dict(os.environ)
+        self._lock = threading.Lock()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("command_server.py")), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            )  # fmt: skip
+        self._answers = self._connection.makefile("r")
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End the process."""
+        self._answers.close()
+        self._connection.close()
+        self._process.communicate()
+
+    def run(self, arguments: list[str], stdin: bytes) -> subprocess.CompletedProcess[bytes] | None:
+        """Run a command as `subprocess.run` does; None where it would have another environment."""
+        if {**os.environ, CURRENT: ""} != {**self._environment, CURRENT: ""} or not self._lock.acquire(blocking=False):
+            return None
+        with ExitStack() as stack:
+            stack.callback(self._lock.release)
+            (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = (os.pipe() for _ in range(3))
+            outputs = [stack.enter_context(os.fdopen(one, "rb")) for one in (ours_out, ours_err)]
+            line = json.dumps(arguments).encode() + b"\n"
+            sent = socket.send_fds(self._connection, [line], [theirs_in, theirs_out, theirs_err])
+            self._connection.sendall(line[sent:])
+            for one in (theirs_in, theirs_out, theirs_err):
+                os.close(one)
+            process = int(self._answers.readline())
+            timer = threading.Timer(PATIENCE, os.kill, (process, signal.SIGKILL))
+            timer.start()
+            stack.callback(timer.cancel)
+            pool = stack.enter_context(ThreadPoolExecutor(2))
+            texts = [pool.submit(output.read) for output in outputs]
+            with suppress(BrokenPipeError), os.fdopen(ours_in, "wb") as file:
+                file.write(stdin)
+            stdout, stderr = (text.result() for text in texts)
+            return subprocess.CompletedProcess(arguments, int(self._answers.readline()), stdout, stderr)
+
+
+command_server = cache(CommandServer)
 
 
 def gramvec_command(*arguments: object, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "gramvec.cli", *map(str, arguments)]
-    done = subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
+    """Run `gramvec` in a process of its own, and return what it wrote and its exit code."""
+    given = list(map(str, arguments))
+    done = command_server().run(given, stdin)
+    if done is None:
+        command = [sys.executable, "-m", "gramvec.cli", *given]
+        done = subprocess.run(command, input=stdin, capture_output=True, cwd=ROOT, timeout=PATIENCE, check=False)
     assert b"Traceback" not in done.stderr, done.stderr
     return done
 
