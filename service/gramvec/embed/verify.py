@@ -23,7 +23,7 @@ BLOCK = 512
 class Comparison(NamedTuple):
     """Largest difference between the runtime in use and another.
 
-    Args:
+    Attributes:
         runtime: the name and device of the runtime in use.
         other_runtime: those of the other runtime, "" if there is none.
         texts: number of compared texts.
@@ -97,27 +97,29 @@ def sample_texts(bundle: Bundle) -> Iterator[str]:
     The random ones are of the model's own words and n-grams, misspelt words and any characters, up to some thousand
     characters long.
     """
-    chosen = random.Random(0)
+    generator = random.Random(0)
     known = [entry.text.strip() for entry in bundle.vocabulary.entries() if entry.text.strip()]
     if bundle.memoized.memo is not None:
         known += bundle.memoized.memo.decode(bundle.vocabulary)[0]
     golden = [text.text for text in bundle.manifest.golden]
     yield from golden
     for _ in range(SAMPLE - len(golden)):
-        length = int(chosen.paretovariate(1.2) * 4)
-        yield " ".join(_word(chosen, known) for _ in range(min(length, 1_000)))
+        length = int(generator.paretovariate(1.2) * 4)
+        yield " ".join(_word(generator, known) for _ in range(min(length, 1_000)))
 
 
-def _word(chosen: random.Random, known: list[str]) -> str:
-    word = chosen.choice(known) if known and chosen.random() < 0.95 else _any_characters(chosen)
-    if chosen.random() < 0.1:
-        place = chosen.randrange(len(word))
+def _word(generator: random.Random, known: list[str]) -> str:
+    word = generator.choice(known) if known and generator.random() < 0.95 else _any_characters(generator)
+    if generator.random() < 0.1:
+        place = generator.randrange(len(word))
         word = word[:place] + word[place + 1 :]
-    if chosen.random() < 0.1:
-        word = word.upper() + chosen.choice(".,;:!?)\u2026")
+    if generator.random() < 0.1:
+        word = word.upper() + generator.choice(".,;:!?)\u2026")
     return word
 
 
-def _any_characters(chosen: random.Random) -> str:
-    points = (chosen.choice((chosen.randrange(32, 0x250), chosen.randrange(0xE000, 0x30000))) for _ in range(6))
+def _any_characters(generator: random.Random) -> str:
+    points = (
+        generator.choice((generator.randrange(32, 0x250), generator.randrange(0xE000, 0x30000))) for _ in range(6)
+    )
     return "".join(map(chr, points))

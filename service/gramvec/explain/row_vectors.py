@@ -22,7 +22,8 @@ _opened: WeakKeyDictionary[Bundle, Weights] = WeakKeyDictionary()
 class Weights:
     """A bundle's table, where it was mapped when the bundle was opened; see `open_weights`.
 
-    bias: float32[d], zeros where the model has none. A vector is activation(pool(rows) + bias).
+    Attributes:
+        bias: float32[d], zeros where the model has none. A vector is activation(pool(rows) + bias).
     """
 
     def __init__(self, bundle: Bundle) -> None:

@@ -43,7 +43,7 @@ from gramvec.jobs.tables.outputs import TABLE_FORMS
 def pairs_command(**options: Any) -> None:
     """Write how probable it is that both texts of each row of INPUT are the same thing.
 
-    INPUT is what `gramvec embed` reads, with a header. The score is of the model of `gramvec match`, 0 to 1; a pair
+    INPUT is what `gramvec embed` reads, with a header. Scores are those of `gramvec match`, 0 to 1; a pair
     with an empty side has 0. A row has the number of its line.
 
     \b

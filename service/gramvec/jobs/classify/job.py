@@ -110,7 +110,8 @@ class FitJob(ReportedJob):
         label: column of the labels.
         several: whether a text may have several labels, written a|b; None looks at the labels.
         threshold: the lowest score of a label that is known: a number, a mapping of labels to numbers, or pairs of a
-            label (None for all) and a number; none for what loses at most 1 % of the right answers.
+            label (None for all) and a number; none for the highest that keeps 99 % of the
+            right answers on held-out texts.
         truncate: cut a text at `max_characters` instead of refusing it.
         max_characters: of a text.
         on_error: "stop" at a bad row, or "skip" it.

@@ -101,7 +101,7 @@ def open_missing_streams() -> None:
 
 
 def configure(log_format: Literal["text", "json"]) -> None:
-    """Send gramvec's lines from INFO on, and everybody else's from WARNING on, to standard error."""
+    """Send gramvec's lines from INFO on, and other libraries' from WARNING on, to standard error."""
     handler = _handler()
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
