@@ -74,7 +74,7 @@ def of(
     # There, and back of two tables.
     ways, rows = ((0, 0, DEPTH_ONE + 1),) if one else ((0, 1, DEPTH), (1, 0, DEPTH_BACK)), len(every)
     progress.start("indexing n-grams", len(POWERS) * rows)
-    found: list[Matches] = []
+    candidates: list[Matches] = []
     # Its vectors give the cosines of all, so the first power is the last.
     for power in reversed(POWERS):
         vectors = ngrams.weighted(power)
@@ -86,7 +86,7 @@ def of(
                 near = nearest_rows((sides[side], sides[other]), both, depth, 0.0, threads=threads, progress=progress)
             else:
                 search = NearestSearch(sides[side], sides[other])
-                if not found and not of_power:
+                if not candidates and not of_power:
                     progress.start("matching", len(POWERS) * rows)
                 near = search.find(depth, 0.0, threads=threads, engine=engine, progress=progress)
                 del search
@@ -94,14 +94,14 @@ def of(
                 low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
                 near = select_pairs(Matches(low, high, near.scores), low != high)
             of_power.append(near if side <= other else Matches(near.right, near.left, near.scores))
-        found = of_power + found
+        candidates[:0] = of_power
     del ngrams
-    keys = np.concatenate([pairs.left * width + pairs.right for pairs in found])
+    keys = np.concatenate([pairs.left * width + pairs.right for pairs in candidates])
     different, first = np.unique(keys, return_index=True)
     left, right = np.divmod(different, width)
-    cosines = np.concatenate([pairs.scores for pairs in found])[first]
+    cosines = np.concatenate([pairs.scores for pairs in candidates])[first]
     # Where another weighting found it first, its cosine is not known yet.
-    unknown = first >= sum(len(pairs.left) for pairs in found[: len(ways)])
+    unknown = first >= sum(len(pairs.left) for pairs in candidates[: len(ways)])
     cosines[unknown] = sides[0].dots(left[unknown], sides[1], right[unknown])
     if len(every) <= EXACT_TEXTS or blocks:
         return CandidatePairs(left, right, cosines)
@@ -120,7 +120,7 @@ def _sample_pairs(left: SparseVectors, right: SparseVectors, width: int, *, one:
     return keys
 
 
-class NgramCounts(NamedTuple):
+class TableNgrams(NamedTuple):
     """How often each text has its n-grams, as the rows of `SparseVectors`.
 
     Attributes:
@@ -153,7 +153,7 @@ class NgramCounts(NamedTuple):
         return made
 
 
-def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> NgramCounts:
+def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> TableNgrams:
     """Return the n-grams of texts of ORDERS. `progress` advances by texts."""
     # Counts of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
@@ -172,4 +172,4 @@ def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> Ngra
     for start in range(0, len(every), BLOCK_ENTRIES):
         part = slice(start, start + BLOCK_ENTRIES)
         every[part] = places[every[part]]
-    return NgramCounts(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])
+    return TableNgrams(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])
