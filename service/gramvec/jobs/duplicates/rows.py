@@ -29,7 +29,7 @@ from gramvec.jobs.tables.columns import text_of, value_or_none
 from gramvec.jobs.tables.decoding import UTF_8_MARK
 from gramvec.jobs.tables.inputs import COMPRESSED, STDIN, FileFormat, Source
 from gramvec.jobs.tables.lines import JsonReader, LineReader
-from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_rows
+from gramvec.jobs.tables.outputs import TABLE_FORMS, TableForm, form_to_write, write_records
 from gramvec.jobs.tables.parquet import ParquetReader, pyarrow
 from gramvec.jobs.tables.readers import CsvReader, TsvReader, open_reader
 from gramvec.jobs.tables.staging import is_stream, output_at_once
@@ -278,7 +278,7 @@ def write_kept(
             names = [] if form == "jsonl" else list(columns)
             records = _records(reader, names, dropped, merged, output)
             with output_at_once(output) as out:
-                write_rows(out, form, names, records)
+                write_records(out, form, names, records)
             return
         with output_at_once(output) as out:
             if isinstance(reader, ParquetReader):

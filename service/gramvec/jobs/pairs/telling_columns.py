@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gramvec.jobs.pairs.tokens import fold_text
 
 # The cells of one column, of each table.
-ColumnCells = list[list[str]]
+CellsByTable = list[list[str]]
 
 
 class TellingColumns(NamedTuple):
@@ -38,14 +38,14 @@ def telling_columns(tables: Sequence[Sequence[Sequence[str]]], *, paired: bool =
         paired: whether each row of the first table stands beside one row of the second; else the rows of a table may
             be in any order.
     """
-    columns: list[ColumnCells] = [[[*map(fold_text, side)] for side in column] for column in zip(*tables, strict=True)]
+    columns: list[CellsByTable] = [[[*map(fold_text, side)] for side in column] for column in zip(*tables, strict=True)]
     told = [place for place, column in enumerate(columns) if any(map(any, column))]
     kept = [place for at, place in enumerate(told) if columns[place] not in [columns[one] for one in told[:at]]] or [0]
     places = [kept[at] for at in order_by_content([columns[place] for place in kept], paired=paired)]
     return TellingColumns([[columns[place][side] for place in places] for side in range(len(tables))], places)
 
 
-def order_by_content(columns: Sequence[ColumnCells], *, paired: bool = False) -> list[int]:
+def order_by_content(columns: Sequence[CellsByTable], *, paired: bool = False) -> list[int]:
     """Return the places of different columns, that of the most characters first, whatever order they are given in.
 
     Of columns with as many characters and different texts, the texts decide, and then what stands beside each of them.

@@ -116,10 +116,10 @@ def write_table(
         InputError: a value has no place in the form; the message has the number of the row.
     """
     with output_file(output) as file:
-        write_rows(file, form, names, records, header=header, safe_cells=safe_cells, bom=bom)
+        write_records(file, form, names, records, header=header, safe_cells=safe_cells, bom=bom)
 
 
-def write_rows(
+def write_records(
     file: BinaryIO,
     form: TableForm,
     names: Sequence[str],
