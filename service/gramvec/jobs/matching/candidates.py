@@ -120,7 +120,7 @@ def _sample_pairs(left: SparseVectors, right: SparseVectors, width: int, *, one:
     return keys
 
 
-class NgramCounts(NamedTuple):
+class TextNgrams(NamedTuple):
     """How often each text has its n-grams, as the rows of `SparseVectors`.
 
     Attributes:
@@ -153,7 +153,7 @@ class NgramCounts(NamedTuple):
         return made
 
 
-def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> NgramCounts:
+def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> TextNgrams:
     """Return the n-grams of texts of ORDERS. `progress` advances by texts."""
     # Counts of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
@@ -172,4 +172,4 @@ def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> Ngra
     for start in range(0, len(every), BLOCK_ENTRIES):
         part = slice(start, start + BLOCK_ENTRIES)
         every[part] = places[every[part]]
-    return NgramCounts(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])
+    return TextNgrams(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])

@@ -34,7 +34,7 @@ BLOCK_PAIRS = 1 << 16
 KEPT_BYTES = 512 << 20
 
 
-class PairScores(NamedTuple):
+class CandidateScores(NamedTuple):
     """Candidate pairs with their probabilities.
 
     Attributes:
@@ -106,7 +106,7 @@ def score_pairs_of_tables(
     same: bool,
     engine: Engine = HERE,
     progress: Progress = NO_PROGRESS,
-) -> PairScores:
+) -> CandidateScores:
     """Return the probabilities of all candidate pairs of two tables, or of one with `same`.
 
     Args:
@@ -134,7 +134,7 @@ def score_pairs_of_tables(
 
     nothing, unknown = np.zeros((len(left), 0), np.float32), np.full(len(OF_TABLES), np.nan, np.float32)
     if not len(left):
-        return PairScores(rows, left, right, np.zeros(0, np.float32), nothing, unknown)
+        return CandidateScores(rows, left, right, np.zeros(0, np.float32), nothing, unknown)
     progress.start("comparing pairs", len(left), "pairs")
     common = each(_compare, nothing, unknown)
     rivals = rivals_of(rows, left, right, common[:, 0], common[:, 1])
@@ -144,7 +144,7 @@ def score_pairs_of_tables(
     first = each(_score_first, rivals, unknown)
     # Fewer pairs say no more of their tables than pairs that are given.
     of_tables = table_figures(first, left, right, same=same) if len(left) >= FEW else unknown
-    return PairScores(rows, left, right, each(_score, rivals, of_tables), rivals, of_tables)
+    return CandidateScores(rows, left, right, each(_score, rivals, of_tables), rivals, of_tables)
 
 
 def _compare(scorer: _Scorer, block: _Block) -> Floats:
