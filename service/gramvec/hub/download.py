@@ -3,9 +3,10 @@
 The library has no timeouts, reads answers of any size and unpacks them. Here each wait and each answer is bounded, one
 deadline covers the whole, and packed answers are refused, since their size is unknown.
 
-`snapshot_download` of huggingface_hub 2 is not taken so far. Where it stood in the place of `Hub.download`, 11 of the 32
+`snapshot_download` of huggingface_hub 2 is not taken so far. Where it stood in the place of `Hub.download`, 11 of 32
 tests of hostile hubs failed, because it asks for more (a listing of the tree, and the head of each file), which the
-tests' hub does not answer; what it does with endless, longer and shorter answers within these bounds is not known.
+hub of the tests does not answer; what it does with endless, longer and shorter answers within these bounds is not
+known.
 """
 
 from __future__ import annotations
