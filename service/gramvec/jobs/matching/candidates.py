@@ -166,10 +166,8 @@ def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> Text
         counts.append(np.minimum(number, most).astype(np.uint16))
     every = np.concatenate(indices)
     indices.clear()
-    there = np.flatnonzero(held)
-    places = np.empty(COLUMNS, np.int32)
-    places[there] = np.arange(len(there))
+    there = np.flatnonzero(held).astype(np.int32)
     for start in range(0, len(every), BLOCK_ENTRIES):
         part = slice(start, start + BLOCK_ENTRIES)
-        every[part] = places[every[part]]
+        every[part] = np.searchsorted(there, every[part])
     return TextNgrams(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])
