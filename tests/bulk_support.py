@@ -38,7 +38,7 @@ class CommandServer:
         self._lock = threading.Lock()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("command_server.py")), str(theirs.fileno())],
+                [sys.executable, str(ROOT / "tests" / "command_server.py"), str(theirs.fileno())],
                 pass_fds=[theirs.fileno()], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             )  # fmt: skip
         self._answers = self._connection.makefile("r")
