@@ -16,7 +16,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.progress import Progress
 
 if TYPE_CHECKING:
-    from http_support import RunningServer
+    from support.http import RunningServer
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"
@@ -96,7 +96,7 @@ def small() -> Iterator[gramvec.Embedder]:
 def plain_server(embedder: gramvec.Embedder) -> Iterator[RunningServer]:
     """The default model on a real server with default settings, for tests that leave it as it is."""
     from gramvec.server.settings import Settings
-    from http_support import running
+    from support.http import running
 
     with running(Settings(), embedder) as server:
         yield server

@@ -13,7 +13,7 @@ from conftest import MODELS, SHIPPED
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.export.convert import convert
-from training_support import export_table
+from support.training import export_table
 
 SMALL = (
     "sum-tanh-int8",

@@ -17,8 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
-from errors_support import assert_names, refused
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
 from gramvec.jobs.bulk.embed_file import OUTPUT_FORMS, Files, Options, embed_file
@@ -29,6 +27,8 @@ from gramvec.jobs.tables.readers import open_reader
 from gramvec.jobs.tables.staging import partial_of
 from gramvec.jobs.tables.writers import RowsForm, VectorRowsForm
 from gramvec.progress import Progress
+from support.bulk import MODEL, as_csv, as_jsonl, embed, embedded, killed, refusal, rows_kept
+from support.errors import assert_names, refused
 
 pytestmark = pytest.mark.slow
 

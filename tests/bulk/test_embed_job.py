@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.bulk.job import EmbedJob
+from support.bulk import MODEL
+from support.errors import refused
 
 
 def test_a_record_embeds_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

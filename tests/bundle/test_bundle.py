@@ -12,7 +12,6 @@ import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
-from errors_support import refused
 from gramvec import native
 from gramvec.bundle.bundle import copy_bundle, open_bundle, stage_folder
 from gramvec.bundle.manifest import VOCABULARY, Manifest
@@ -22,6 +21,7 @@ from gramvec.errors import BundleError, InputError
 from gramvec.explain.contributions import explain
 from gramvec.features.featurizer import Featurizer
 from hostile.bundles.craft import manifest
+from support.errors import refused
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -14,13 +14,13 @@ import yaml
 
 import gramvec
 from conftest import MODELS
-from errors_support import assert_names, refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import InputError
 from gramvec.hub import pull
-from http_support import PATIENCE
-from hub_support import READER, WRITER, StandIn
-from static_support import write_model2vec
+from support.errors import assert_names, refused
+from support.http import PATIENCE
+from support.hub import READER, WRITER, StandIn
+from support.static import write_model2vec
 
 pytestmark = pytest.mark.slow
 

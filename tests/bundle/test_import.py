@@ -18,7 +18,6 @@ from click.testing import CliRunner
 
 import gramvec
 from conftest import ROOT
-from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.cli.main import cli
 from gramvec.embed.verify import compare
@@ -27,8 +26,9 @@ from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import nearest_words
 from gramvec.server.settings import Settings
 from gramvec.text.array_file import pack_arrays
-from http_support import running
-from static_support import WORDS, table, word_pieces, write_model2vec, write_static_embedding
+from support.errors import refused
+from support.http import running
+from support.static import WORDS, table, word_pieces, write_model2vec, write_static_embedding
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
 pytest.importorskip("onnx", reason="onnx is not installed: pip install '.[static]'")

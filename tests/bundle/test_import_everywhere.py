@@ -18,8 +18,8 @@ import gramvec
 from gramvec.cli.main import cli
 from gramvec.hub.static_models import import_static
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
-from static_support import table, write_model2vec
+from support.http import PATIENCE, running
+from support.static import table, write_model2vec
 
 for _library in ("tokenizers", "onnx", "tantivy", "sklearn"):
     pytest.importorskip(_library, reason=f"{_library} is not installed: pip install '.[all]'")

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from conftest import ROOT, pinned
 from gramvec.server.app import create_app
-from http_support import PATIENCE
+from support.http import PATIENCE
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from errors_support import assert_names, refused
 from gramvec.cli import cli
 from gramvec.embed.loading import load
 from gramvec.errors import InputError
@@ -31,6 +30,7 @@ from gramvec.jobs.classify.targets import Targets
 from gramvec.jobs.common.columns import read_columns
 from gramvec.text.array_file import pack_arrays
 from gramvec.text.folding import fold_letters
+from support.errors import assert_names, refused
 
 DIGEST = "ab" * 32
 MODEL = str(MODELS / "charagram-phrase")

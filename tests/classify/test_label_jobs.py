@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.classify.job import FitJob, PredictJob, known_words
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.text.vocabulary import Entry, Vocabulary
+from support.bulk import MODEL
+from support.errors import refused
 
 pytest.importorskip("sklearn", reason="learning labels needs scikit-learn: pip install 'gramvec[classify]'")
 

@@ -8,12 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec.cli import cli
 from gramvec.errors import InputError
 from gramvec.jobs.classify.head import Head
 from gramvec.jobs.classify.labeled import LabeledTexts, read_labeled
 from gramvec.jobs.tables.inputs import FileFormat, form_of
+from support.errors import refused
 
 
 def read(path: Path, content: str, **options: bool | None) -> LabeledTexts:

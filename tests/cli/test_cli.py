@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import gramvec_command as run
-from errors_support import assert_failed
 from hostile.bundles.craft import manifest
+from support.bulk import gramvec_command as run
+from support.errors import assert_failed
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from bulk_support import gramvec_command
 from conftest import ROOT
-from errors_support import refused
 from gramvec.cli.flags import with_flags
 from gramvec.cli.jobs.classify import fit
 from gramvec.cli.jobs.dedupe import dedupe
@@ -20,6 +18,8 @@ from gramvec.cli.jobs.match import match_command
 from gramvec.cli.jobs.search import search
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob, MatchJob
+from support.bulk import gramvec_command
+from support.errors import refused
 
 JOBS = ROOT / "service" / "gramvec" / "jobs"
 

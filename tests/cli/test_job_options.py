@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 import gramvec
 import gramvec.jobs
-from errors_support import refused
 from gramvec.cli.jobs.classify import fit, predict
 from gramvec.cli.jobs.dedupe import dedupe
 from gramvec.cli.jobs.embed import embed
@@ -32,6 +31,7 @@ from gramvec.jobs.matching.api import Matcher
 from gramvec.jobs.matching.job import MatchJob, PairsJob
 from gramvec.jobs.review.job import LabelReviewJob, PairReviewJob
 from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from support.errors import refused
 
 COMMANDS: list[tuple[click.Command, type[FileJob]]] = [
     (match_command, MatchJob),

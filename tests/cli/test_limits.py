@@ -14,9 +14,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from errors_support import refused
 from gramvec.errors import InputError, import_extra
 from gramvec.jobs.tables.inputs import why_not_written
+from support.errors import refused
 
 main = importlib.import_module("gramvec.cli.main")  # of which the package has a function of the same name
 GRAMVEC = str(Path(sys.executable).with_name("gramvec"))

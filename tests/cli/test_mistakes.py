@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from pages import difference
 
 import gramvec
 from conftest import MODELS, ROOT
@@ -25,6 +24,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.cli import cli
 from gramvec.errors import GramvecError
 from gramvec.jobs.search import Index
+from support.pages import difference
 
 PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 WITHOUT = "An extra is not installed"

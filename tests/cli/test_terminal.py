@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bulk_support import MODEL
-from bulk_support import gramvec_command as run
 from conftest import ROOT
+from support.bulk import MODEL
+from support.bulk import gramvec_command as run
 
 pytestmark = pytest.mark.slow
 

@@ -21,11 +21,11 @@ import pytest
 
 import gramvec
 from conftest import MODELS, ROOT
-from errors_support import refused
 from gramvec.client import AsyncClient, Client
 from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
 from gramvec.server.settings import Settings
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, until
+from support.errors import refused
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, running, until
 
 pytestmark = pytest.mark.slow
 

@@ -15,13 +15,13 @@ from test_client import DIGEST, SMALL, stranger
 
 import gramvec
 from conftest import ROOT
-from errors_support import refused
 from gramvec.client import AsyncClient, Client, MatchedPair, PredictedLabel, RerankedText
 from gramvec.errors import InputError, ServiceError
 from gramvec.jobs.classify.head import Head
 from gramvec.lexical.sparse import uniform
 from gramvec.server.settings import Settings
-from http_support import RunningServer, running
+from support.errors import refused
+from support.http import RunningServer, running
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")

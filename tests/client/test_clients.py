@@ -15,7 +15,7 @@ from conftest import ROOT
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, RunningServer, WatchedModel, running
+from support.http import PATIENCE, RunningServer, WatchedModel, running
 
 openai = pytest.importorskip("openai", reason="needs the group `clients`")
 httpx2 = pytest.importorskip("httpx2", reason="needs the group `clients`")

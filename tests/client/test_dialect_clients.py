@@ -18,7 +18,7 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import RunningServer, running
+from support.http import RunningServer, running
 
 pytestmark = pytest.mark.slow
 

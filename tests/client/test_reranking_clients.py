@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.server.settings import settings_from
-from http_support import PATIENCE, RunningServer, running
+from support.errors import refused
+from support.http import PATIENCE, RunningServer, running
 
 cohere = pytest.importorskip("cohere", reason="make test-integrations installs it")
 requests = pytest.importorskip("requests", reason="comes with cohere")

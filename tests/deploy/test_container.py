@@ -18,10 +18,10 @@ import pytest
 
 import gramvec
 from conftest import MODELS, SHIPPED
-from container_support import ENGINE, IMAGE, MEMORY_MB, Container, ask, container, engine, models_folder
 from gramvec.hub.static_models import import_static
-from http_support import PATIENCE, until
-from static_support import write_model2vec
+from support.container import ENGINE, IMAGE, MEMORY_MB, Container, ask, container, engine, models_folder
+from support.http import PATIENCE, until
+from support.static import write_model2vec
 
 pytestmark = pytest.mark.skipif(not ENGINE, reason="make image-test builds the image and runs these")
 MAX_BYTES = 950_000_000

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 import gramvec
 from conftest import ROOT, pinned
 from gramvec.server.settings import Settings
-from http_support import running
+from support.http import running
 
 HEALTHY = ROOT / "docker" / "healthy.py"
 

@@ -19,7 +19,7 @@ import gramvec
 from benchmarks.readme import newest_groups
 from conftest import ROOT
 from gramvec.server.settings import Settings, environment_variable
-from http_support import RunningServer
+from support.http import RunningServer
 
 pytestmark = pytest.mark.slow
 

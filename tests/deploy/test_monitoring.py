@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import gramvec
 from conftest import ROOT
 from gramvec.server.settings import Settings
-from http_support import RunningServer, running
+from support.http import RunningServer, running
 
 MONITORING = ROOT / "docker" / "monitoring"
 DASHBOARD: dict[str, Any] = json.loads((MONITORING / "grafana" / "gramvec.json").read_text())

@@ -24,8 +24,8 @@ import pytest
 
 import gramvec
 from conftest import MODELS, ROOT
-from errors_support import assert_names
-from http_support import served_process, until
+from support.errors import assert_names
+from support.http import served_process, until
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(600)]
 
@@ -184,7 +184,7 @@ def is_ready(url: str) -> bool:
 def test_the_installed_command_serves_the_default_model_from_an_empty_folder(
     installed: Path, nowhere: Path, embedder: gramvec.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("http_support.COMMAND", [str(installed / "gramvec"), "serve"])
+    monkeypatch.setattr("support.http.COMMAND", [str(installed / "gramvec"), "serve"])
     monkeypatch.delenv("PYTHONPATH", raising=False)
     texts = ["cheap flihgts", "", "日本語"]
     request = {"content-type": "application/json", "accept": "application/x-npy"}

@@ -23,7 +23,7 @@ import pytest
 
 import gramvec
 from conftest import MODELS, ROOT
-from http_support import COMMAND, PATIENCE, until
+from support.http import COMMAND, PATIENCE, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

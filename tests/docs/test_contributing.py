@@ -14,7 +14,7 @@ import pytest
 
 import gramvec
 from conftest import ROOT
-from training_support import call
+from support.training import call
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from benchmarks import readme
 from conftest import MODELS, ROOT
 from gramvec.cli import cli
 from gramvec.server.settings import Settings, option
-from http_support import running
+from support.http import running
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import languages
-from families_support import put
+from support.families import put
 
 INTENTS = {
     "en": "alarm\twake me at {}\nweather\twill it rain at {}\n",

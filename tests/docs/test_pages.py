@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from pages import Shell, difference, examples
 
 from conftest import MODELS, ROOT
+from support.pages import Shell, difference, examples
 
 DOCS = ROOT / "docs"
 # Pages whose blocks other tests run, with services, training or a copy of the sources.

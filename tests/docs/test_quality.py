@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from benchmarks import quality
-from errors_support import assert_names, refused
-from families_support import matching, put, retrieval
+from support.errors import assert_names, refused
+from support.families import matching, put, retrieval
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from test_docs import ran, shell
 from conftest import MODELS, ROOT
 from gramvec_training.config import Start
 from gramvec_training.runs.run_dir import load_run
-from http_support import served_process, until
+from support.http import served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import MODEL, as_csv, gramvec_command
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
 from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
@@ -23,7 +21,9 @@ from gramvec.jobs.duplicates.rows import read_rows
 from gramvec.jobs.matching import candidates
 from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.jobs.tables.outputs import TABLE_FORMS
-from spreadsheet_support import write_xlsx
+from support.bulk import MODEL, as_csv, gramvec_command
+from support.errors import assert_names, refused
+from support.spreadsheet import write_xlsx
 
 for _module in ("tantivy", "scipy"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install '.[search]'")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.errors import InputError
+from support.bulk import MODEL
+from support.errors import refused
 
 pytest.importorskip("scipy", reason="scipy is not installed: pip install 'gramvec[match]'")
 

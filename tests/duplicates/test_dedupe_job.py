@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.duplicates.job import DedupeJob
+from support.bulk import MODEL
+from support.errors import assert_names, refused
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob, Matcher, MatchJob
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.duplicates.labeled import labels_of_texts, with_implied
 from gramvec.jobs.matching.inputs import labels_of
+from support.errors import refused
 
 for module in ("sparse_dot_topn", "sklearn"):
     pytest.importorskip(module, reason="learning from labels needs scikit-learn: pip install 'gramvec[labels]'")

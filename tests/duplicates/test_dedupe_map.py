@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob
 from gramvec.jobs.common.file_job import OptionError
+from support.errors import refused
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.duplicates.merge import KINDS, MergeRule, groups_of, merge_records, parse_merge
+from support.errors import refused
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from report_cases import report_of
 
 import gramvec
-from bulk_support import MODEL, gramvec_command
+from support.bulk import MODEL, gramvec_command
+from support.reports import report_of
 
 pytest.importorskip("scipy", reason="gramvec dedupe needs SciPy: pip install 'gramvec[match]'")
 

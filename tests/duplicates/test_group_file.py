@@ -17,12 +17,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates import group_file
 from gramvec.jobs.duplicates.distinct import distinct_rows
 from gramvec.jobs.duplicates.group_file import GroupChanges, GroupFile
 from gramvec.jobs.duplicates.pairs import NearPairs
+from support.errors import refused
 
 
 def update(

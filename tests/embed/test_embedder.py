@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-import reference
 from conftest import MODELS
-from errors_support import refused
 from gramvec.embed.vectors import RawEmbeddings, cosine_matrix, cosine_pairs, finish, unit
 from gramvec.errors import DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.runtime.base import Batching
 from gramvec.runtime.native import NativeRuntime
 from gramvec.text.memo import Memo
+from support import reference
+from support.errors import refused
 
 
 def same_bytes(a: np.ndarray, b: np.ndarray) -> bool:

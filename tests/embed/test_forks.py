@@ -20,7 +20,6 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.client import Client
 from gramvec.embed.embedder import Embedder
@@ -32,7 +31,8 @@ from gramvec.server.app import create_app
 from gramvec.server.edge.server import Server
 from gramvec.server.settings import Settings
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
-from http_support import PATIENCE, running, until
+from support.errors import refused
+from support.http import PATIENCE, running, until
 
 # Python 3.12 warns of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")

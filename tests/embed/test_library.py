@@ -19,9 +19,9 @@ import pytest
 import torch
 
 import gramvec
-from errors_support import refused
 from gramvec.embed.vectors import quantize
 from gramvec.errors import BundleError, InputError
+from support.errors import refused
 
 pytestmark = pytest.mark.slow
 

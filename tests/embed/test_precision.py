@@ -14,12 +14,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.embed.vectors import check_precision, quantize, unit
 from gramvec.errors import InputError
 from gramvec.server.settings import Settings
-from http_support import asking
+from support.errors import refused
+from support.http import asking
 
 DTYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "binary": "int8", "ubinary": "uint8"}
 PRECISIONS = list(DTYPES)

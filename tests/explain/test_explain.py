@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from test_features import CORPUS
 
 import gramvec
-import reference
 from conftest import MODELS, SHIPPED
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.explain.contributions import MAX_CHARACTERS, Explanation, explain
 from gramvec.explain.neighbors import vocabulary_words
@@ -28,7 +26,9 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
-from training_support import export_table
+from support import reference
+from support.errors import refused
+from support.training import export_table
 
 pytestmark = pytest.mark.slow
 

@@ -12,12 +12,12 @@ from test_cli import run
 
 import gramvec
 from conftest import MODELS
-from errors_support import assert_failed, refused
 from gramvec.errors import InputError
 from gramvec.explain import neighbors
 from gramvec.explain.contributions import explain
 from gramvec.explain.neighbors import find_nearest_words, nearest_ngrams, nearest_words, vocabulary_words
 from gramvec_training.export.bundle import read_weights
+from support.errors import assert_failed, refused
 
 pytestmark = pytest.mark.slow
 

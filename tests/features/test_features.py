@@ -5,8 +5,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import reference
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spans import locate
@@ -14,6 +12,8 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.text.arrays import FeatureBatch
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
+from support import reference
+from support.errors import refused
 
 CORPUS = [
     "The quick brown fox, the lazy dog.",

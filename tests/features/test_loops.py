@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec import native
 from gramvec.embed.vectors import unit
 from gramvec.errors import InputError
@@ -20,6 +19,7 @@ from gramvec.features.featurizer import Featurizer as PythonFeaturizer
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.characters import SPACE
 from gramvec_training.data.vocabulary import build_vocabulary
+from support.errors import refused
 
 assert native.loops is not None
 WIDTHS = (512, 256, 0)

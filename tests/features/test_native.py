@@ -17,7 +17,6 @@ from test_features import CORPUS
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError, DeviceError, InputError
 from gramvec.features.featurizer import Featurizer
@@ -32,7 +31,8 @@ from gramvec.text.memo import Memo
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.bundle import NO_MEMO, ChosenChunks, read_weights
 from hostile.bundles.craft import manifest
-from training_support import export_table
+from support.errors import refused
+from support.training import export_table
 
 SPEC = FeatureSpec(orders=(2, 3, 4), words=True)
 TEXTS = ["", "the lazy dog", "The quick, quick fox!", "zzz \u4e00", *CORPUS, "the quick brown fox " * 200]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gramvec.errors import BundleError, InputError
 from gramvec.features import tokens
 from gramvec.features.tokens import TokenFeaturizer, TokenSpec, TokenVocabulary, _bound_growth
-from static_support import WORDS, unigram_pieces, word_pieces
+from support.static import WORDS, unigram_pieces, word_pieces
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[static]'")
 

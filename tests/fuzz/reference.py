@@ -1,6 +1,6 @@
 """The rows of a text, slowly and from a vocabulary's own tables: lists and dictionaries, one character after the other.
 
-tests/reference.py is the same from Python's Unicode and from entries; this one also follows vocabularies that
+tests/support/reference.py is the same from Python's Unicode and from entries; this one also follows vocabularies that
 nobody would have trained, and knows chunks and edges.
 """
 

@@ -22,7 +22,7 @@ from gramvec.jobs.tables.columns import TableRows
 from gramvec.jobs.tables.inputs import FileFormat, Form, Source
 from gramvec.jobs.tables.readers import open_reader
 from gramvec.text.array_file import pack_arrays
-from spreadsheet_support import write_ods, write_xlsx
+from support.spreadsheet import write_ods, write_xlsx
 
 TEXT_FORMS: tuple[Form, ...] = ("txt", "jsonl", "csv", "tsv", "json")
 PIECES = [

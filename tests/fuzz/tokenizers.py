@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-import static_support
 from fuzz import bundles, mutate
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import TOKENIZER
 from gramvec.errors import BundleError, InputError
 from gramvec.hub.static_models import import_static
+from support import static
 
 LETTERS = "thecatsonm.,!12 \u65e5\u03c3\u00e9\u2581\u3000"
-TOKENIZERS = {"word-pieces": static_support.word_pieces, "unigram-pieces": static_support.unigram_pieces}
+TOKENIZERS = {"word-pieces": static.word_pieces, "unigram-pieces": static.unigram_pieces}
 
 
 def prepare(bases: Path) -> None:
@@ -25,7 +25,7 @@ def prepare(bases: Path) -> None:
     bases.mkdir(parents=True, exist_ok=True)
     for name, make in TOKENIZERS.items():
         if not (bases / name).exists():
-            source = static_support.write_model2vec(bases / f"model2vec-{name}", make())
+            source = static.write_model2vec(bases / f"model2vec-{name}", make())
             import_static(source, bases / name, name=name)
 
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import httpx
 
-from http_support import PATIENCE, RunningServer
-from reliability.support import LAST, Served, Wire, ask, forget_peak, is_normal, peak, resident
+from support.http import PATIENCE, RunningServer
+from support.wire import LAST, Served, Wire, ask, forget_peak, is_normal, peak, resident
 
 MB = 2**20
 # What /health may take while anything else is under way, on a machine that has nothing else to do.

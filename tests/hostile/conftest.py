@@ -13,8 +13,8 @@ import gramvec
 from gramvec import Embedder
 from gramvec.jobs.classify.head import Head
 from gramvec.server.settings import Settings
-from http_support import asking, post_bytes, until
-from reliability.support import LAST, Served, Watched, ask, closing, is_normal, served_model, watched
+from support.http import asking, post_bytes, until
+from support.wire import LAST, Served, Watched, ask, closing, is_normal, served_model, watched
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reliability.support import LAST, NORMAL, TEXT
+from support.wire import LAST, NORMAL, TEXT
 
 GET = b"GET /health HTTP/1.1\r\nhost: t\r\n"
 HEALTH = GET + b"\r\n"

@@ -20,8 +20,8 @@ from gramvec.server.settings import Settings
 from gramvec_training.export.bundle import ChosenChunks
 from hostile.bundles import on_arrays, on_files, on_graphs, on_manifests  # noqa: F401 - each registers its attacks
 from hostile.bundles.craft import ATTACKS, manifest
-from http_support import PATIENCE, running, until
-from reliability.support import SAMPLES, small_bundle
+from support.http import PATIENCE, running, until
+from support.wire import SAMPLES, small_bundle
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from hostile.bounds import is_ours
 from hostile.streams import BODY, CHUNKED, HEALTH, POST, UPGRADE
-from http_support import PATIENCE, post_bytes, until
-from reliability.support import (
+from support.http import PATIENCE, post_bytes, until
+from support.wire import (
     LAST,
     NORMAL,
     TEXT,

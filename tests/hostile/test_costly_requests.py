@@ -11,8 +11,8 @@ import time
 import pytest
 
 from hostile.bounds import MB, bounded
-from http_support import post_bytes
-from reliability.support import (
+from support.http import post_bytes
+from support.wire import (
     LAST,
     Served,
     Wire,

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import gramvec
-from errors_support import assert_names
 from gramvec.errors import BundleError
 from gramvec_training.export.bundle import ChosenChunks
 from hostile.bundles.craft import manifest
-from reliability.support import SAMPLES, small_bundle
+from support.errors import assert_names
+from support.wire import SAMPLES, small_bundle
 
 FILES = ["README.md", "manifest.json", "memo.safetensors", "model.onnx", "model.onnx.data", "vocabulary.safetensors"]
 PLACES = {"first": 0.0, "early": 0.1, "middle": 0.5, "late": 0.9, "last": 1.0}

@@ -17,15 +17,15 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec.errors import BundleError, GramvecError, ServiceError
+from support.errors import refused
 
 pytest.importorskip("huggingface_hub", reason="needs the extra `hub`")
 
 from gramvec.hub import download
 from gramvec.hub.models import pull, push
 from gramvec.hub.static_models import import_static
-from static_support import write_model2vec, write_static_embedding
+from support.static import write_model2vec, write_static_embedding
 
 COMMIT = "a" * 40
 SIF = MODELS / "sif"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec.bundle.bundle import copy_bundle
 from gramvec.errors import InputError
 from gramvec_training.shared import write_atomically
+from support.errors import refused
 
 
 def test_training_does_not_write_through_a_planted_link(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hostile.bodies import AT_LIMITS, GOOD, LARGE, LIMIT
 from hostile.bounds import bounded, check_answer, is_ours
 from hostile.streams import STREAMS
-from http_support import post_bytes
-from reliability.support import LAST, Served, Watched, ask, closing, once_of_three
+from support.http import post_bytes
+from support.wire import LAST, Served, Watched, ask, closing, once_of_three
 
 # A body is held in the pieces that it came in, whole, and without what is in strings.
 BODY_ROOM = 4 * LIMIT

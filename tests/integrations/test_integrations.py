@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec import Embedder, Index, integrations
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.client import Client
@@ -26,7 +25,8 @@ from gramvec.integrations import models
 from gramvec.integrations.models import MAX_OPEN, embed_texts, name_to_store, open_model
 from gramvec.server.settings import Settings
 from gramvec_training.evaluation.ranking import DEPTH, find_retrieval_sets, ndcg
-from http_support import running
+from support.errors import refused
+from support.http import running
 
 # The libraries warn of each other.
 pytestmark = pytest.mark.filterwarnings("default")

@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import gramvec_command
-from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import BundleError, InputError
@@ -28,7 +26,9 @@ from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import add_lexical
 from gramvec_training.export.convert import convert
 from hostile.bundles.craft import manifest
-from http_support import running, until
+from support.bulk import gramvec_command
+from support.errors import refused
+from support.http import running, until
 
 TEXTS = [
     "canon powershot sd1100 digital camera",

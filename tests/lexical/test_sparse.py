@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-import reference
 from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.lexical import hashing as hashed
 from gramvec.lexical import sparse as embedder
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import Weighting
+from support import reference
 
 MASK = (1 << 64) - 1
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

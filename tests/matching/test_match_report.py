@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bulk_support import gramvec_command
-from errors_support import assert_names
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.match_tables import match_fields
 from gramvec.jobs.matching.report import match_report
+from support.bulk import gramvec_command
+from support.errors import assert_names
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

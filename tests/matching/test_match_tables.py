@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import gramvec_command
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.matching import groups
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.groups import GroupPairs, group_rows
 from gramvec.jobs.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
 from gramvec.jobs.matching.nearest import Matches
+from support.bulk import gramvec_command
+from support.errors import refused
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -19,9 +19,7 @@ from hypothesis import strategies as st
 from test_docs import blocks, shell
 
 import gramvec
-from bulk_support import gramvec_command
 from conftest import ROOT, KeptProgress
-from errors_support import refused
 from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.jobs.matching import nearest as cosines
@@ -29,6 +27,8 @@ from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Field, vectors_of
 from gramvec.jobs.matching.match_rows import shared_words, with_unmatched
 from gramvec.jobs.matching.nearest import Matches
+from support.bulk import gramvec_command
+from support.errors import refused
 
 pytestmark = pytest.mark.slow
 

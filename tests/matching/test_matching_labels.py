@@ -18,9 +18,7 @@ import pytest
 from test_docs import blocks, shell
 
 import gramvec
-from bulk_support import gramvec_command
 from conftest import ROOT
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.matching import fit_matcher as learning
 from gramvec.jobs.matching.api import Matcher
@@ -31,6 +29,8 @@ from gramvec.jobs.matching.matcher import PairLabels, hold_labels
 from gramvec.jobs.matching.matcher_file import load_matcher
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.matching.proposals import propose_matches
+from support.bulk import gramvec_command
+from support.errors import refused
 
 pytestmark = pytest.mark.slow
 

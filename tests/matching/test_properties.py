@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from rows_support import COLUMNS, Rows, rows, scores_of, tables
+from support.rows import COLUMNS, Rows, rows, scores_of, tables
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gramvec
-from errors_support import refused
 from gramvec.jobs.pairs.arrow import blocking_keys, pair_scores
+from support.errors import refused
 
 pa = pytest.importorskip("pyarrow")
 

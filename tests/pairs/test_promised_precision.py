@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import gramvec_command
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.job import DedupeJob
 from gramvec.jobs.matching.job import MatchJob
 from gramvec.jobs.pairs.model import Promise, one_table_model, two_table_model
+from support.bulk import gramvec_command
+from support.errors import assert_names, refused
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

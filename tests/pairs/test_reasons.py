@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.job import DedupeJob
 from gramvec.jobs.matching.job import MatchJob
@@ -19,7 +18,8 @@ from gramvec.jobs.pairs.figures import NAMES
 from gramvec.jobs.pairs.model import one_table_model, two_table_model
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.pairs.trees import Trees
-from rows_support import COLUMNS, Rows, tables
+from support.errors import refused
+from support.rows import COLUMNS, Rows, tables
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
 

@@ -22,7 +22,7 @@ from collections import Counter, deque
 from contextlib import closing, suppress
 
 from conftest import MODELS
-from http_support import COMMAND, PATIENCE, post_bytes
+from support.http import COMMAND, PATIENCE, post_bytes
 
 ONE_WAY_SECONDS = 0.01
 CLIENTS = 64

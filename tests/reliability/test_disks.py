@@ -18,10 +18,10 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec.errors import GramvecError
-from http_support import COMMAND, PATIENCE, served_process, serves, until
-from reliability.support import small_bundle
+from support.errors import refused
+from support.http import COMMAND, PATIENCE, served_process, serves, until
+from support.wire import small_bundle
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +110,7 @@ from pathlib import Path
 sys.path[:0] = sys.argv[2:]
 import numpy as np
 from gramvec.text.vocabulary import Entry, Vocabulary
-from reliability.support import small_bundle
+from support.wire import small_bundle
 words = [Entry("word", f"w{number}", 1) for number in range(2_000)]
 weights = {"vocabulary": Vocabulary.build(words), "table": np.ones((2_000, 300), np.float32)}
 small_bundle(Path(sys.argv[1]), golden_texts=["w1"], parity_texts=["w1"], **weights)

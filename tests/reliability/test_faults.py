@@ -30,7 +30,7 @@ from gramvec.runtime.base import Sums
 from gramvec.runtime.select import open_runtime
 from gramvec.server.settings import Settings
 from gramvec.text.arrays import FeatureBatch
-from http_support import (
+from support.http import (
     HELD,
     PATIENCE,
     RunningServer,
@@ -41,7 +41,7 @@ from http_support import (
     served_process,
     until,
 )
-from reliability.support import LAST, ask, closing, is_normal, received, watched
+from support.wire import LAST, ask, closing, is_normal, received, watched
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from http_support import PATIENCE, post_bytes, until
-from reliability.support import (
+from support.http import PATIENCE, post_bytes, until
+from support.wire import (
     LAST,
     NORMAL,
     Served,

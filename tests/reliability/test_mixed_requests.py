@@ -14,7 +14,7 @@ from benchmarks.soak.client import Answer, Tally, drive, mistake
 from benchmarks.soak.requests import Mixture
 from benchmarks.soak.swap import KEY, Swap
 from gramvec import Embedder
-from http_support import served_process, until
+from support.http import served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from conftest import MODELS
-from errors_support import assert_names
-from http_support import PATIENCE, children, served_process, until
+from support.errors import assert_names
+from support.http import PATIENCE, children, served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from benchmarks.soak.overload import Overload, Taken, overload, told
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.settings import Settings
-from http_support import post_bytes, running
-from reliability.support import once_of_three
+from support.http import post_bytes, running
+from support.wire import once_of_three
 
 pytestmark = pytest.mark.slow
 

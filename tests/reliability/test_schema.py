@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from conftest import MODELS
-from http_support import served_process, until
 from reliability.schemathesis_run import check_schema
+from support.http import served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -24,10 +24,10 @@ from conftest import MODELS
 from gramvec import Embedder, load
 from gramvec.server.edge import server as serving
 from gramvec.server.settings import Settings
-from http_support import HELD, PATIENCE, WatchedModel, post_bytes, running, served_process, serves, until
-from proxy_support import needs_nginx, nginx
 from reliability import far_clients
-from reliability.support import answers, received
+from support.http import HELD, PATIENCE, WatchedModel, post_bytes, running, served_process, serves, until
+from support.proxy import needs_nginx, nginx
+from support.wire import answers, received
 
 pytestmark = pytest.mark.slow
 

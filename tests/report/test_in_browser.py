@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from report_cases import large_report, whole_report
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from browser_support import chromium
 from gramvec.jobs.report import JobReport, ScoreHistogram, write_page
+from support.browser import chromium
+from support.reports import large_report, whole_report
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
-from report_cases import report_of
 
-from bulk_support import MODEL, gramvec_command
+from support.bulk import MODEL, gramvec_command
+from support.reports import report_of
 
 pytest.importorskip("scipy", reason="classify and pairs need SciPy: pip install 'gramvec[classify,match]'")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_cases import HOSTILE, large_report, whole_report
 
 from gramvec.jobs.report import Calibration, Confusion, ScoreHistogram, render_page, write_page
 from gramvec.jobs.report.page import to_json
 from gramvec.jobs.report.records import BINS, count_groups
+from support.reports import HOSTILE, large_report, whole_report
 
 
 def test_scores_are_counted_by_thousandths():

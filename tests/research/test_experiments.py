@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from conftest import MODELS, ROOT
-from errors_support import assert_names
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -24,9 +23,10 @@ from gramvec_research.papers.paragram import measure_rare_share, measure_separat
 from gramvec_research.shared import ExperimentInputs, Finding, ResultTable
 from gramvec_research.systems import list_higher_sets
 from gramvec_training.data.vocabulary import build_vocabulary
-from training_support import call as train
-from training_support import export_table, sentence
-from training_support import research as call
+from support.errors import assert_names
+from support.training import call as train
+from support.training import export_table, sentence
+from support.training import research as call
 
 pytestmark = pytest.mark.slow
 

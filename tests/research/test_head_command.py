@@ -17,15 +17,15 @@ import torch
 from click.testing import Result
 
 from conftest import ROOT
-from errors_support import assert_names
 from gramvec.features.spec import FeatureSpec
 from gramvec_research.answers import ScoreAnswers, Scored, likelihood
 from gramvec_research.heads import HeadObjective, parts_of
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.objectives.base import Examples
-from training_support import call as train
-from training_support import export_table, sentence
-from training_support import research as call
+from support.errors import assert_names
+from support.training import call as train
+from support.training import export_table, sentence
+from support.training import research as call
 
 pytestmark = pytest.mark.slow
 

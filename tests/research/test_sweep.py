@@ -16,8 +16,8 @@ from gramvec_research.sweep import FIGURE_2A, TABLE_5_ORDERS, TABLE_5_SIZES, lis
 from gramvec_training.config import parse_config
 from gramvec_training.fitting.sif import weigh_words
 from gramvec_training.runs.run_dir import load_run
-from training_support import call as train
-from training_support import research as call
+from support.training import call as train
+from support.training import research as call
 
 pytestmark = pytest.mark.slow
 

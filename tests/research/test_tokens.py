@@ -15,7 +15,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_research.vectors import treebank_tokens
 from gramvec_training.data.vocabulary import build_vocabulary
-from training_support import call, research
+from support.training import call, research
 
 # What the Penn Treebank's tokeniser makes of these; "#tag" is the papers' own rule.
 EXAMPLES = {

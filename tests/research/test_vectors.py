@@ -16,8 +16,8 @@ from gramvec.errors import InputError
 from gramvec_research import vectors as cooccurrence
 from gramvec_research.vectors import SquaredNorm, count_cooccurrences, learn_squared_norm, squared_norm
 from gramvec_training.readers.vectors import read_vectors
-from training_support import research as call
-from training_support import sentence
+from support.training import research as call
+from support.training import sentence
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.review.answers_file import AnswersFile
+from support.errors import refused
 
 COLUMNS = ("left", "right", "match")
 HEADER = "left,right,match\n"

@@ -8,15 +8,15 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
-from review_job import NumberJob
 from selenium.webdriver.common.by import By
 
-from browser_support import chromium
 from gramvec.errors import InputError
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.app import ReviewServer, create_review_app
 from gramvec.jobs.review.pair_questions import LearnedScores, PairQuestions
 from gramvec.jobs.review.session import ReviewSession
+from support.browser import chromium
+from support.review_job import NumberJob
 
 
 @pytest.fixture

@@ -15,9 +15,6 @@ from selenium.webdriver.common.keys import Keys
 from test_app import until
 from test_review_command import review, rows_of
 
-from browser_support import chromium
-from bulk_support import MODEL, gramvec_command
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.classify.head import Head
 from gramvec.jobs.classify.labeled import read_labeled
@@ -25,6 +22,9 @@ from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.label_questions import BATCH, LabelQuestions
 from gramvec.jobs.review.session import LEARN_EVERY, ReviewSession
 from gramvec.jobs.tables.inputs import FileFormat
+from support.browser import chromium
+from support.bulk import MODEL, gramvec_command
+from support.errors import refused
 
 pytest.importorskip("scipy", reason="a head is learned with SciPy: pip install 'gramvec[classify]'")
 

@@ -21,8 +21,6 @@ import pytest
 from selenium.webdriver.common.by import By
 from test_app import until
 
-from browser_support import chromium
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import NO_WATCH, JobWatch
@@ -34,6 +32,8 @@ from gramvec.jobs.matching.on import ComparedColumn
 from gramvec.jobs.review.job import PairReviewJob
 from gramvec.jobs.review.pair_review import PairReview, PairTables
 from gramvec.jobs.review.session import FinishWork
+from support.browser import chromium
+from support.errors import assert_names, refused
 
 for _module in ("sklearn", "sparse_dot_topn"):
     pytest.importorskip(_module, reason=f"{_module} is not installed: pip install 'gramvec[labels]'")

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from review_job import NumberJob
 
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.matching.proposals import BATCH, propose
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.estimate import knows_far
 from gramvec.jobs.review.pair_questions import MIN_OF_EACH, LearnedScores, PairQuestions
 from gramvec.jobs.review.session import FinishWork, ReviewSession
+from support.errors import refused
+from support.review_job import NumberJob
 
 
 @pytest.fixture

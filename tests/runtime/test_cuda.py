@@ -20,11 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from batches import batch_of
 
 import gramvec
 from conftest import ROOT, SHIPPED
-from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.bundle.four_bits import unpack_levels
 from gramvec.errors import BackendError, DeviceError
@@ -32,6 +30,8 @@ from gramvec.runtime.cuda import MAX_TEXTS, CudaRuntime, rows_a_call
 from gramvec.runtime.native import NativeRuntime
 from gramvec.runtime.ort import CPU, CUDA, cuda_session, import_onnxruntime, why_no_cuda
 from gramvec.runtime.select import golden_difference
+from support.batches import batch_of
+from support.errors import refused
 
 pytestmark = [pytest.mark.cuda, pytest.mark.timeout(300)]
 

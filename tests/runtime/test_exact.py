@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batches import batch_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, DeviceError
 from gramvec.features.spec import FeatureSpec
@@ -31,7 +29,9 @@ from gramvec.runtime.onnx_graph import quantize_table
 from gramvec.runtime.ort import cpu_session
 from gramvec.runtime.select import open_runtime
 from gramvec.text.vocabulary import Entry, Vocabulary
-from training_support import export_table
+from support.batches import batch_of
+from support.errors import refused
+from support.training import export_table
 
 WORDS = ("east", "north", "south", "west")
 TEXTS = ["east north", "", "north " * 7_000, "west", "zzz", *["south east"] * 40, "west " * 1_033]

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import batch_of
 
 import gramvec
 from conftest import MODELS, ROOT
-from errors_support import refused
 from gramvec import native
 from gramvec.errors import BackendError, BundleError, DeviceError
 from gramvec.runtime.ort import CPU, CPU_BUILD, CUDA, OnnxRuntime, cuda_session, find_cause, why_no_cuda
 from gramvec.runtime.select import RuntimeName
+from support.batches import batch_of
+from support.errors import refused
 
 GRAPH = MODELS / "charagram-phrase" / "model.onnx"
 

@@ -14,10 +14,8 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from batches import batch_of
 
 import gramvec
-from errors_support import refused
 from gramvec.bundle.bundle import open_bundle
 from gramvec.bundle.manifest import Manifest
 from gramvec.errors import BundleError, DeviceError, InputError
@@ -36,8 +34,10 @@ from gramvec_training.encoders.build import build_encoder, make_encode
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.runs.run_dir import load_run
 from hostile.bundles.craft import manifest
-from http_support import PATIENCE, running
-from training_support import call, export_table
+from support.batches import batch_of
+from support.errors import refused
+from support.http import PATIENCE, running
+from support.training import call, export_table
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 import gramvec
 from conftest import MODELS, ROOT
-from errors_support import refused
 from gramvec.bundle.bundle import Bundle, open_bundle
 from gramvec.errors import BackendError, BundleError
 from gramvec.features.spec import FeatureSpec
@@ -29,7 +28,8 @@ from gramvec.runtime.exact import ExactTable
 from gramvec.runtime.native import NativeRuntime, vector_of_no_rows
 from gramvec.runtime.ort import OnnxRuntime, cpu_session
 from gramvec.text.vocabulary import Entry, Vocabulary
-from training_support import export_table
+from support.errors import refused
+from support.training import export_table
 
 # With model.cpu.onnx and without, linear and with a bias and a tanh, of a sum and of a mean.
 NAMES = (

@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import gramvec_command
 from conftest import MODELS
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.search import changes, rows, writer
 from gramvec.jobs.search import snapshot as snapshot_module
 from gramvec.jobs.search.folder import read_manifest
 from gramvec.jobs.search.rows import RemovedLog, RowSet, read_removed
+from support.bulk import gramvec_command
+from support.errors import refused
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

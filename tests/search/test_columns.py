@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.search import columns as columns_module
 from gramvec.jobs.search import snapshot as snapshot_module
@@ -30,6 +29,7 @@ from gramvec.jobs.search.filters import (
     values_in,
 )
 from gramvec.jobs.search.segments import tantivy
+from support.errors import refused
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

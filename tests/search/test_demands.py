@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import gramvec_command
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.search import snapshot as snapshot_module
 from gramvec.lexical.demands import Demands, demands_of
+from support.bulk import gramvec_command
+from support.errors import refused
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import gramvec
-from bulk_support import MODEL
 from gramvec.errors import InputError
 from gramvec.jobs.common.file_job import OptionError
 from gramvec.jobs.common.watch import JobWatch
 from gramvec.jobs.search.job import AddJob, BuildJob, RebuildJob, RemoveJob, SearchJob
+from support.bulk import MODEL
 
 pytest.importorskip("tantivy", reason="an index needs tantivy: pip install 'gramvec[search]'")
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import gramvec_command
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.search.documents import plain_number
 from gramvec.lexical.units import UNITS, with_units
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running
+from support.bulk import gramvec_command
+from support.errors import assert_names, refused
+from support.http import PATIENCE, running
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

@@ -19,9 +19,7 @@ import orjson
 import pytest
 
 import gramvec
-from bulk_support import MODEL, PATIENCE, gramvec_command
 from conftest import ROOT
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.search import build, segments, writer
 from gramvec.jobs.search import snapshot as snapshot_module
@@ -29,6 +27,8 @@ from gramvec.jobs.search.filters import parse_conditions
 from gramvec.jobs.search.folder import lock_for_writing, read_manifest
 from gramvec.lexical.demands import Demands
 from gramvec.lexical.letters import LETTERS_SHARE, count_ngrams, idf, letter_scores
+from support.bulk import MODEL, PATIENCE, gramvec_command
+from support.errors import assert_names, refused
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

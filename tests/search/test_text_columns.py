@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.cli.main import cli
 from gramvec.errors import InputError
 from gramvec.jobs import AddJob, BuildJob, RebuildJob
+from support.bulk import MODEL
+from support.errors import refused
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

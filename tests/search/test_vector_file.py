@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs.search import vectors
 from gramvec.jobs.search.vectors import VectorFile, quantize_rows, stride_of
 from gramvec.native import loops
+from support.errors import refused
 
 
 def written(folder: Path, units: np.ndarray) -> VectorFile:

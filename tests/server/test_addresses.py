@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from errors_support import refused
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.edge.run import listen_at_addresses
 from gramvec.server.settings import Settings, settings_from
-from http_support import PATIENCE
+from support.errors import refused
+from support.http import PATIENCE
 
 with_ipv6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this system has no IPv6")
 

@@ -10,14 +10,14 @@ import httpx
 import pytest
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.errors import BundleError, InputError
 from gramvec.server.app import create_app
 from gramvec.server.settings import Settings, aliases_of, settings_from
 from gramvec.server.state.models import load_models, reopen_models
-from http_support import PATIENCE, RunningServer, running
+from support.errors import refused
+from support.http import PATIENCE, RunningServer, running
 
 ALIASES = ("text-embedding-3-small=gramvec-en", "BAAI/bge-small-en=gramvec-en")
 ALIAS = "text-embedding-3-small"

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from gramvec.server.state.background import run_in_background
-from http_support import PATIENCE, until
+from support.http import PATIENCE, until
 
 
 def test_a_result_and_a_failure_arrive() -> None:

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.errors import BackendError, InputError, Overloaded
 from gramvec.server.batching.batcher import Batcher, BatchResult, EmbeddedRequest
 from gramvec.server.batching.queue import FIRST_COST_SECONDS, LONG_TEXT, UNASKED_SECONDS, ClientGone, Throughput
-from http_support import HELD, PATIENCE, WatchedModel, until
+from support.errors import refused
+from support.http import HELD, PATIENCE, WatchedModel, until
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from gramvec.server.auth import Auth
 from gramvec.server.edge import run as http_server
 from gramvec.server.errors import HttpError
 from gramvec.server.settings import Settings, settings_from
-from http_support import PATIENCE, RunningServer, running
+from support.http import PATIENCE, RunningServer, running
 
 PAGE = "https://page.example"
 KEY = {"authorization": "Bearer the-key"}

@@ -18,9 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gramvec
-from bulk_support import MODEL
 from conftest import MODELS
-from errors_support import assert_names
 from gramvec.client import AsyncClient, Client
 from gramvec.errors import InputError, ServiceError
 from gramvec.jobs.search import changes as changes_module
@@ -28,7 +26,9 @@ from gramvec.jobs.search.folder import lock_for_writing
 from gramvec.jobs.search.index import spool_records
 from gramvec.server.job_routes import changes
 from gramvec.server.settings import settings_from
-from http_support import PATIENCE, RunningServer, running, served_process, until
+from support.bulk import MODEL
+from support.errors import assert_names
+from support.http import PATIENCE, RunningServer, running, served_process, until
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
-from errors_support import refused
 from gramvec.embed.vectors import quantize
 from gramvec.errors import InputError
 from gramvec.server.app import create_app, router
 from gramvec.server.compressed import unpack
 from gramvec.server.errors import HttpError
 from gramvec.server.settings import Settings, settings_from_environment
+from support.errors import refused
 
 TEXT, EMPTY = "a fast car", "🙂🙂"
 

@@ -14,8 +14,8 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
-from browser_support import chromium
-from http_support import RunningServer, until
+from support.browser import chromium
+from support.http import RunningServer, until
 
 
 @pytest.fixture(scope="module")

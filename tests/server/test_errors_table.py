@@ -24,7 +24,7 @@ from gramvec.errors import BundleError
 from gramvec.server.errors import reload_failed_error
 from gramvec.server.settings import Settings
 from gramvec.server.state import service as http_service
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, read_all, running, until
 
 KEY = "a-key-of-this-test"
 JSON_TYPE = {"content-type": "application/json"}

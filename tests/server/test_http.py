@@ -17,7 +17,7 @@ from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.routes.embed import choose_media_type
 from gramvec.server.settings import Settings
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, post_bytes, read_all, running, until
 
 RAW = {"accept": "application/octet-stream"}
 JSON_TYPE = {"content-type": "application/json"}

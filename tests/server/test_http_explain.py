@@ -14,7 +14,7 @@ import pytest
 import gramvec
 from gramvec.explain.contributions import explain
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, asking, running, until
+from support.http import PATIENCE, asking, running, until
 
 TEXTS = {"source_sentence": "cheap flihgts\u0301 \U0001f642", "target_sentence": "low-cost  air fares"}
 

@@ -27,11 +27,11 @@ from fastapi.testclient import TestClient
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from errors_support import refused
 from gramvec import Embedder, GramvecError, InputError
 from gramvec.server import create_app, router
 from gramvec.server.app import Application
 from gramvec.server.settings import Settings
+from support.errors import refused
 
 TEXT = {"inputs": "vehicals"}
 # One of each kind: a body, a body of two shapes, token ids, a path with a parameter, a probe.

@@ -23,7 +23,7 @@ from gramvec import Embedder
 from gramvec.embed.vectors import RawEmbeddings
 from gramvec.server.settings import Settings
 from gramvec.server.telemetry import logs
-from http_support import PATIENCE, post_bytes, read_all, running, served_process, until
+from support.http import PATIENCE, post_bytes, read_all, running, served_process, until
 
 # What a user sends, in a text, a path, a query, a header or as a key; in no line may any of it be found.
 SECRET = "zebra-crossing-4711"

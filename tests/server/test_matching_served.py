@@ -12,7 +12,7 @@ import pytest
 import gramvec
 from gramvec.server.routes import compare as route
 from gramvec.server.settings import Settings
-from http_support import asking
+from support.http import asking
 
 pytest.importorskip("sparse_dot_topn", reason="SciPy is not installed: pip install '.[match]'")
 

@@ -9,12 +9,12 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.settings import Settings
 from gramvec.server.state.memory_budget import MemoryBudget
-from http_support import PATIENCE, RunningServer, running, until
+from support.errors import refused
+from support.http import PATIENCE, RunningServer, running, until
 
 SETTINGS = Settings(max_bytes_in_flight=1_000_000, max_body_bytes=900_000, send_timeout_seconds=PATIENCE)
 

@@ -24,7 +24,7 @@ from gramvec.server.state.service import Service
 from gramvec.server.telemetry import shared_counters
 from gramvec.server.telemetry.metrics import QUEUES, SECONDS, SILENT_SECONDS, TOTALS, Metrics
 from gramvec.server.telemetry.shared_counters import SharedCounters
-from http_support import (
+from support.http import (
     HELD,
     PATIENCE,
     RunningServer,

@@ -14,7 +14,7 @@ import pytest
 from gramvec import Embedder
 from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.server.settings import Settings
-from http_support import asking
+from support.http import asking
 
 ENVELOPE = {"message", "type", "param", "code"}
 

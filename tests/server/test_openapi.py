@@ -18,7 +18,7 @@ from gramvec import Embedder
 from gramvec.jobs.classify.head import Head
 from gramvec.server.routes.pages import DOCS_ASSETS
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, asking, served_process
+from support.http import PATIENCE, asking, served_process
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

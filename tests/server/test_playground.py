@@ -18,11 +18,11 @@ from selenium.webdriver import ActionChains, Chrome, Keys
 from test_predicting import saved
 
 import gramvec
-from browser_support import chromium
 from conftest import MODELS
 from gramvec.server.routes.pages import PAGE
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, RunningServer, running, until
+from support.browser import chromium
+from support.http import PATIENCE, RunningServer, running, until
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,6 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.embed.vectors import Space
 from gramvec.errors import InputError
 from gramvec.jobs.classify.head import Head, HeadWeights
@@ -24,7 +22,9 @@ from gramvec.server.app import create_app
 from gramvec.server.job_routes import classify as predicting
 from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import adapt, add_lexical
-from http_support import PATIENCE, asking, running, served_process, until
+from support.bulk import MODEL
+from support.errors import refused
+from support.http import PATIENCE, asking, running, served_process, until
 
 LABELS = ("card", "exchange", "other")
 TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]

@@ -14,8 +14,8 @@ import pytest
 from conftest import MODELS
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, running, served_process, serves, serves_at, until
-from proxy_support import haproxy, needs_haproxy, needs_nginx, nginx
+from support.http import PATIENCE, running, served_process, serves, serves_at, until
+from support.proxy import haproxy, needs_haproxy, needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
 

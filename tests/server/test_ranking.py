@@ -11,7 +11,7 @@ import pytest
 
 import gramvec
 from gramvec.server.settings import Settings
-from http_support import asking
+from support.http import asking
 
 QUERY = "vehicals"
 TEXTS = ["bananas", "vehicles", "", "cars", "vehicles", "ripe bananas"]

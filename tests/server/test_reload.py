@@ -21,11 +21,11 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec import BundleError, Embedder
 from gramvec.server.settings import Settings
 from gramvec.server.state import models as http_models
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, children, running, served_process, until
+from support.errors import refused
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, children, running, served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from gramvec.server import responses
 from gramvec.server.app import Application, create_app
 from gramvec.server.routes import embed
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, RunningServer, asking, post_bytes, read_all
+from support.http import PATIENCE, RunningServer, asking, post_bytes, read_all
 
 
 @pytest.mark.parametrize("count", [3, 700])
@@ -63,7 +63,7 @@ import sys, httpx
 from concurrent.futures import ThreadPoolExecutor
 import gramvec
 from gramvec.server.app import create_app
-from http_support import running_app
+from support.http import running_app
 def told(*paths):
     with ThreadPoolExecutor(8) as pool:
         statuses = set(pool.map(lambda path: httpx.get(server.url + path).status_code, paths))

@@ -15,16 +15,16 @@ import httpx
 import pytest
 
 import gramvec
-from bulk_support import MODEL
 from conftest import MODELS
-from errors_support import refused
 from gramvec.client import Client
 from gramvec.errors import InputError
 from gramvec.jobs.search.snapshot import Snapshot
 from gramvec.server.app import create_app
 from gramvec.server.batching import work_queue
 from gramvec.server.settings import Settings, settings_from
-from http_support import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
+from support.bulk import MODEL
+from support.errors import refused
+from support.http import COMMAND, PATIENCE, RunningServer, post_bytes, running, served_process, until
 
 pytest.importorskip("tantivy", reason="tantivy is not installed: pip install '.[search]'")
 

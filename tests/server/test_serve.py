@@ -15,14 +15,14 @@ from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
 from conftest import ROOT
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.cli.serve import serve
 from gramvec.errors import InputError
 from gramvec.server.app import create_app
 from gramvec.server.edge import run as http_server
 from gramvec.server.settings import Settings, settings_from
-from http_support import COMMAND, PATIENCE, served_process, serves, serves_at, until
+from support.errors import refused
+from support.http import COMMAND, PATIENCE, served_process, serves, serves_at, until
 
 pytestmark = pytest.mark.slow
 

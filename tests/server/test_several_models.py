@@ -14,14 +14,14 @@ import pytest
 
 import gramvec
 from conftest import MODELS
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import BundleError
 from gramvec.server.app import create_app
 from gramvec.server.settings import Settings
 from gramvec.server.state import models as http_models
 from gramvec.server.state.models import load_models
-from http_support import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
+from support.errors import refused
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, running, served_process, until
 
 NAMES = ("gramvec-en", "charagram-phrase", "sif")
 RAW = {"accept": "application/octet-stream"}

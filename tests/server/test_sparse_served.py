@@ -12,7 +12,7 @@ import pytest
 import gramvec
 from gramvec.server.routes import embed as route
 from gramvec.server.settings import Settings
-from http_support import asking
+from support.http import asking
 
 TEXTS = ["canon sd1100", "", "Canon  SD1100", "aaaaaa \U0001f642"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import RunningServer, post_bytes, read_all, running, until
+from support.http import RunningServer, post_bytes, read_all, running, until
 
 SHORT = {"header_timeout_seconds": 0.5, "body_timeout_seconds": 0.5, "send_timeout_seconds": 0.5}
 BODY = b'{"inputs": "a fast car"}'

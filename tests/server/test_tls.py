@@ -25,12 +25,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from conftest import MODELS, ROOT
-from errors_support import assert_names
 from gramvec import Embedder
 from gramvec.client import Client
 from gramvec.server.app import create_app
 from gramvec.server.settings import settings_from
-from http_support import COMMAND, PATIENCE, RunningServer, announced_port, post_bytes, read_all, running_app, until
+from support.errors import assert_names
+from support.http import COMMAND, PATIENCE, RunningServer, announced_port, post_bytes, read_all, running_app, until
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import GramvecError, InputError
 from gramvec.server.settings import settings_from
 from gramvec.server.state.token_ids import Encoding
-from http_support import COMMAND, PATIENCE, asking, running
+from support.errors import refused
+from support.http import COMMAND, PATIENCE, asking, running
 
 tiktoken = pytest.importorskip("tiktoken", reason="needs the group `clients`")
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs the group `clients`")

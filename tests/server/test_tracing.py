@@ -16,12 +16,12 @@ import httpx
 import pytest
 
 from conftest import MODELS
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import GramvecError
 from gramvec.server.settings import Settings
 from gramvec.server.telemetry import tracing
-from http_support import COMMAND, PATIENCE, WatchedModel, asking, served_process, until
+from support.errors import refused
+from support.http import COMMAND, PATIENCE, WatchedModel, asking, served_process, until
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from conftest import MODELS, ROOT
-from http_support import COMMAND, PATIENCE, client_at, serves_at, until
-from proxy_support import needs_nginx, nginx
+from support.http import COMMAND, PATIENCE, client_at, serves_at, until
+from support.proxy import needs_nginx, nginx
 
 pytestmark = pytest.mark.slow
 

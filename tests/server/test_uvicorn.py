@@ -22,7 +22,7 @@ from conftest import MODELS
 from gramvec import Embedder, InputError
 from gramvec.server.app import create_app
 from gramvec.server.settings import Settings, settings_from_environment
-from http_support import HELD, PATIENCE, WatchedModel, announced_port, post_bytes, until
+from support.http import HELD, PATIENCE, WatchedModel, announced_port, post_bytes, until
 
 COMMAND = [sys.executable, "-m", "uvicorn", "--factory", "gramvec.server.app:create_app", "--port", "0"]
 

@@ -16,7 +16,7 @@ import pytest
 import gramvec
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, RunningServer, post_bytes, running
+from support.http import PATIENCE, RunningServer, post_bytes, running
 
 PACKAGE = Path(gramvec.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"

@@ -11,14 +11,14 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from errors_support import refused
 from gramvec import Embedder
 from gramvec.errors import Overloaded
 from gramvec.server.batching import work_queue
 from gramvec.server.batching.queue import FIRST_COST_SECONDS
 from gramvec.server.batching.work_queue import WorkQueue
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, asking, running
+from support.errors import refused
+from support.http import PATIENCE, asking, running
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:

@@ -22,7 +22,7 @@ from gramvec import Embedder, native
 from gramvec.cli.serve import serve
 from gramvec.runtime.ort import why_no_cuda
 from gramvec.server.settings import Settings
-from http_support import PATIENCE, children, post_bytes, read_all, served_process, serves, until
+from support.http import PATIENCE, children, post_bytes, read_all, served_process, serves, until
 
 pytestmark = pytest.mark.slow
 

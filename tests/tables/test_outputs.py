@@ -17,9 +17,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bulk_support import MODEL, gramvec_command
 from conftest import MODELS
-from errors_support import assert_names, refused
 from gramvec.cli.main import cli
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
@@ -33,6 +31,8 @@ from gramvec.jobs.tables.ownership import mark_of
 from gramvec.jobs.tables.parquet import DimensionColumns
 from gramvec.jobs.tables.staging import check_outputs, partial_of, whole
 from gramvec.jobs.tables.writers import VectorRowsForm, safe_cell
+from support.bulk import MODEL, gramvec_command
+from support.errors import assert_names, refused
 
 
 def written(path: Path, data: bytes = b"new") -> Path:

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bulk_support import MODEL, gramvec_command
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.columns import read_columns
 from gramvec.jobs.tables.batches import Block, ColumnNames
@@ -23,7 +21,9 @@ from gramvec.jobs.tables.columns import TableRows
 from gramvec.jobs.tables.inputs import FileFormat, Source, form_of
 from gramvec.jobs.tables.json_elements import JsonElements
 from gramvec.jobs.tables.readers import open_reader
-from spreadsheet_support import ErrorCell, write_ods, write_xlsx
+from support.bulk import MODEL, gramvec_command
+from support.errors import assert_names, refused
+from support.spreadsheet import ErrorCell, write_ods, write_xlsx
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:

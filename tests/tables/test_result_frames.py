@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import gramvec
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec import jobs
 from gramvec.errors import InputError
 from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.outcome import Done
+from support.bulk import MODEL
+from support.errors import refused
 
 for module in ("pandas", "polars", "pyarrow", "scipy", "sparse_dot_topn"):
     pytest.importorskip(module, reason=f"{module} is not installed")

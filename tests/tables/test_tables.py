@@ -15,8 +15,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bulk_support import gramvec_command
-from errors_support import assert_names, refused
 from gramvec.errors import InputError
 from gramvec.jobs.common.account import Account
 from gramvec.jobs.common.bad_rows import BadRows
@@ -28,6 +26,8 @@ from gramvec.jobs.tables.inputs import FileFormat, Source, form_of
 from gramvec.jobs.tables.readers import open_reader
 from gramvec.jobs.tables.staging import check_outputs, journal_of, new_of, output_file, partial_of, whole
 from gramvec.text import json_bounds
+from support.bulk import gramvec_command
+from support.errors import assert_names, refused
 
 
 def file(folder: Path, name: str, data: str | bytes) -> Path:

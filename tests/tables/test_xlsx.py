@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bulk_support import MODEL
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.jobs import DedupeJob, FitJob, MatchJob, PairsJob, PredictJob
 from gramvec.jobs.tables import xlsx
 from gramvec.jobs.tables.outputs import write_table
 from gramvec.jobs.tables.xlsx import MAX_CELL, MAX_SHEET_COLUMNS, write_xlsx
+from support.bulk import MODEL
+from support.errors import refused
 
 calamine = pytest.importorskip("python_calamine", reason="it is not installed: pip install '.[sheets]'")
 pytest.importorskip("xlsxwriter", reason="it is not installed: pip install '.[sheets]'")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.text.array_file import file_bytes, pack_arrays, read_arrays, read_tensors
+from support.errors import refused
 
 ARRAYS = {
     "small": np.array([1, 2, 3], np.uint8),

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec import native
 from gramvec.text import fold_rules, folding
 from gramvec.text.fold_rules import fold_character, join_ranges, plain_form, table
 from gramvec.text.folding import MAX_FOLDED, fold_letters, fold_texts, plain_forms, read_folds, readings, second_reading
+from support.errors import refused
 
 # Half of the characters from what folds, or what it folds beside.
 ODD = (

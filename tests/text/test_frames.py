@@ -14,10 +14,10 @@ import orjson
 import pytest
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.text.frames import column_of, is_missing, rows_of, texts_or_empty, to_plain
 from gramvec.text.inputs import is_whole
+from support.errors import refused
 
 TEXTS = ["cheap flights", "low-cost air fares", ""]
 PANDAS: dict[str, dict[str, Any]] = {

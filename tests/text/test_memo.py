@@ -10,8 +10,6 @@ import pytest
 from hypothesis import example, given
 from test_features import CORPUS, EDGES, TEXTS, rows_of
 
-import reference
-from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.features.featurizer import Featurizer
 from gramvec.features.spec import FeatureSpec
@@ -19,6 +17,8 @@ from gramvec.text.memo import Memo, cut_edges, longest_reach, ngrams_across, ngr
 from gramvec.text.suffixes import suffix_rows, sum_suffixes
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
+from support import reference
+from support.errors import refused
 
 SPECS = {
     "ngrams": FeatureSpec(),

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from errors_support import refused
 from gramvec.errors import BundleError, InputError
 from gramvec.features.spec import FeatureSpec
 from gramvec.text import hashing
 from gramvec.text.characters import CODE_POINTS, SPACE, SYMBOL, WORD, class_ranges, lower, lower_case_pairs
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.vocabulary import build_vocabulary
-from reference import is_word_character
+from support.errors import refused
+from support.reference import is_word_character
 
 ENTRIES = [
     Entry("ngram", "th", 9),

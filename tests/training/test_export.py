@@ -17,7 +17,7 @@ from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.sections import BagSettings
-from training_support import export_table
+from support.training import export_table
 
 SPEC = FeatureSpec(orders=(), words=True, unknown_words="row")
 VOCABULARY = Vocabulary.build([Entry("word", "a", 2), Entry("word", "b", 1), Entry("unknown", "", 0)])

@@ -15,7 +15,7 @@ from gramvec.features.spec import FeatureSpec
 from gramvec_training.data.vocabulary import build_vocabulary
 from gramvec_training.export.adapt import adapt, weigh_features
 from gramvec_training.export.bundle import read_weights
-from training_support import call, export_table, sentence
+from support.training import call, export_table, sentence
 
 TEXTS = ["red car", "red house", "red red tree", "old car"]
 

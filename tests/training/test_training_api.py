@@ -10,10 +10,10 @@ import pytest
 
 import gramvec
 import gramvec_training
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec_training import LabelOptions, PairOptions, RunOptions, TextOptions, WeightOptions
-from training_support import call
+from support.errors import refused
+from support.training import call
 
 PAIRS = "".join(f"the {n} red car\tthat car, {n} and red\n" for n in range(40))
 CONFIG = """[model]

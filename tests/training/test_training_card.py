@@ -12,7 +12,6 @@ import orjson
 import pytest
 
 import gramvec
-from errors_support import assert_names
 from gramvec.errors import BundleError
 from gramvec.explain.neighbors import find_nearest_words
 from gramvec.features.spec import FeatureSpec
@@ -22,7 +21,8 @@ from gramvec_training.evaluation.backend import Typos, evaluate_models, serve_mo
 from gramvec_training.evaluation.card import Candidates, assess, renew
 from gramvec_training.evaluation.similarity import find_sets, list_candidate_words, read_words
 from gramvec_training.export.adapt import add_lexical
-from training_support import call, export_table, sentence
+from support.errors import assert_names
+from support.training import call, export_table, sentence
 
 WORDS = ["east", "north", "west", "northeast", "not", "able"]
 TABLE = np.array([[1, 0], [0, 1], [-1, 0.1], [1, 1], [0.2, 0.1], [0.5, 0.4], [3, 3]], np.float32)

@@ -16,7 +16,7 @@ import pytest
 import gramvec
 from gramvec_training.config import load_config
 from gramvec_training.runs.run_dir import load_run
-from training_support import call, sentence
+from support.training import call, sentence
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from gramvec_training.data.vocabulary import RepeatedParts, build_vocabulary, co
 from gramvec_training.export.bundle import choose_chunks, read_weights
 from gramvec_training.export.convert import convert
 from hostile.bundles.craft import manifest
-from training_support import call, export_table, sentence
+from support.training import call, export_table, sentence
 
 TEXTS = ["the quick brown fox", "the lazy dog, the end", "THE dog"]
 

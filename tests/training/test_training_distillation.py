@@ -21,7 +21,7 @@ from gramvec_training.objectives.base import Examples
 from gramvec_training.objectives.distillation import TaughtTexts, TeacherObjective, TeacherSettings, distillation_loss
 from gramvec_training.sections import OBJECTIVES, ObjectiveSettings, TextSource
 from gramvec_training.teachers import TransformerTeacher, digest_texts, find_principal_projection, project_vectors
-from training_support import call, export_table, words_teach
+from support.training import call, export_table, words_teach
 
 
 def test_the_loss_by_hand() -> None:

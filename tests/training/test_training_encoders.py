@@ -13,7 +13,7 @@ from gramvec_training.config import parse_config
 from gramvec_training.encoders.bag import TwoLayer
 from gramvec_training.encoders.build import make_encode
 from gramvec_training.runs.run_dir import load_run
-from training_support import call
+from support.training import call
 
 CONFIG = """
 [model]

@@ -25,7 +25,7 @@ from gramvec_training.evaluation.similarity import (
     read_set,
     score_sets,
 )
-from static_support import write_model2vec, write_static_embedding
+from support.static import write_model2vec, write_static_embedding
 
 
 def by_right_text(left: Sequence[str], right: Sequence[str]) -> np.ndarray:

@@ -14,8 +14,6 @@ import pytest
 from scipy import sparse
 
 import gramvec
-from errors_support import assert_names
-from families_support import LEFT, LETTERS, RIGHT, matching, put, retrieval
 from gramvec.errors import InputError
 from gramvec_training.evaluation import backend as comparison
 from gramvec_training.evaluation.backend import (
@@ -48,6 +46,8 @@ from gramvec_training.evaluation.ranking import (
     score_translations,
 )
 from gramvec_training.evaluation.tasks import Families, score_families
+from support.errors import assert_names
+from support.families import LEFT, LETTERS, RIGHT, matching, put, retrieval
 
 
 def counts(texts: Sequence[str]) -> np.ndarray:

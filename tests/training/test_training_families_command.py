@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from report_cases import report_of
 
-from families_support import LETTERS, matching, put, retrieval
 from gramvec.features.spec import FeatureSpec
 from gramvec.text.vocabulary import Entry, Vocabulary
-from training_support import call, export_table, sentence
+from support.families import LETTERS, matching, put, retrieval
+from support.reports import report_of
+from support.training import call, export_table, sentence
 
 
 @pytest.fixture(scope="module")

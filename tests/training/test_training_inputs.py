@@ -27,7 +27,7 @@ from gramvec_training.readers.labels import Labeled, read_labeled
 from gramvec_training.readers.vectors import find_vectors, read_vectors
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import TextSource
-from training_support import call, research, sentence
+from support.training import call, research, sentence
 
 WORDS = ["the", "cat", "dog", "sat", "ran"]
 VECTORS = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)

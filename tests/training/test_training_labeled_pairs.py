@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import gramvec
-from errors_support import refused
 from gramvec.errors import InputError
 from gramvec.lexical.sketch import LexicalSketch
 from gramvec_training.evaluation.matching import score_pairs, show_pair_report
@@ -22,7 +21,8 @@ from gramvec_training.objectives.ngram_weights import (
 )
 from gramvec_training.readers.pairs import read_labeled_pairs
 from gramvec_training.runs.ngram_weights import learn_ngram_weights
-from training_support import call
+from support.errors import refused
+from support.training import call
 
 BRANDS = ("canon powershot", "nikon coolpix", "sony cyber shot")
 

@@ -27,7 +27,7 @@ from gramvec_training.objectives.pairs import choose_negatives
 from gramvec_training.readers.labels import Labeled, read_label_texts
 from gramvec_training.readers.pairs import read_pairs
 from gramvec_training.runs.run_dir import load_run
-from training_support import call, refused_before_torch, sentence
+from support.training import call, refused_before_torch, sentence
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,7 @@ from gramvec_training.objectives.base import Examples, Objective
 from gramvec_training.objectives.pairs import MarginObjective, choose_negatives, margin_loss
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.sections import BagSettings
-from training_support import call, sentence
+from support.training import call, sentence
 
 ROWS, TEXTS = 40, 48
 

@@ -14,7 +14,6 @@ import orjson
 import pytest
 
 import gramvec
-from errors_support import assert_names
 from gramvec.bundle.four_bits import quantize_rows, unpack_levels
 from gramvec.errors import InputError
 from gramvec.features.featurizer import Featurizer
@@ -33,7 +32,8 @@ from gramvec_training.readers.pairs import Group, read_paraphrases
 from gramvec_training.runs.run_dir import load_run
 from gramvec_training.runs.warm_start import begin_from, continue_encoder, extend_table, read_start
 from gramvec_training.sections import DataSet
-from training_support import call, export_table, refused_before_torch, sentence
+from support.errors import assert_names
+from support.training import call, export_table, refused_before_torch, sentence
 
 BOTH = FeatureSpec(orders=(2, 3), words=True)
 WORDS = FeatureSpec(orders=(), words=True, unknown_words="row")

@@ -29,7 +29,7 @@ from gramvec_training.runs.pairs import PairPlan
 from gramvec_training.runs.run_dir import StartedRun
 from gramvec_training.runs.warm_start import begin_encoder
 from gramvec_training.sections import BagSettings
-from training_support import research
+from support.training import research
 
 CONFIGS = Path(__file__).parents[2] / "training" / "configs" / "papers"
 

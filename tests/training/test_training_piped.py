@@ -14,7 +14,7 @@ from gramvec_training.cli.main import main
 from gramvec_training.readers import lines as piped
 from gramvec_training.runs.run_dir import INPUT, load_run
 from gramvec_training.sections import TableFormat
-from training_support import call, sentence
+from support.training import call, sentence
 
 PAIRS = "".join(f"left number {n} here\tthe right one {n}\n" for n in range(30))
 LABELED = "".join(f"card\tmy card is gone {n}\nrate\twhat is the rate of {n}\n" for n in range(8))

@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from errors_support import assert_names
 from gramvec.errors import InputError
 from gramvec_training.evaluation.report import plot_run, plot_scores, summarize_run
-from training_support import call
+from support.errors import assert_names
+from support.training import call
 
 
 def scores(pearson: float) -> dict[str, Any]:

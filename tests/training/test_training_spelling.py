@@ -12,7 +12,7 @@ import torch
 import gramvec
 from gramvec_training.data.misspelling import SOUNDS, find_spelt_alike, make_copies, misspell_word
 from gramvec_training.objectives.distillation import spelling_loss
-from training_support import call, words_teach
+from support.training import call, words_teach
 
 STEMS = ["garden", "winter", "butter", "castle", "market", "silver", "planet", "bridge", "harbour", "lantern"]
 WORDS = [f"{stem}{ending}" for stem in STEMS for ending in ("", "ed", "er", "ing")]

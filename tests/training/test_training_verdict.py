@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from errors_support import assert_names
 from gramvec_training.data.sampling import HeldOut
 from gramvec_training.evaluation.matching import judge_pairs, score_pairs
 from gramvec_training.evaluation.tasks import list_reciprocal_ranks
@@ -21,7 +20,8 @@ from gramvec_training.evaluation.verdict import (
     mean_of,
     pearson_of,
 )
-from training_support import call
+from support.errors import assert_names
+from support.training import call
 
 
 def test_scores_of_sums_by_hand() -> None:

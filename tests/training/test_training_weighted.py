@@ -14,7 +14,7 @@ from gramvec_training.config import parse_config
 from gramvec_training.encoders.bag import Weighted, WeightedSettings, fold_numbers
 from gramvec_training.encoders.build import build_encoder, restore_encoder
 from gramvec_training.runs.run_dir import load_run
-from training_support import call
+from support.training import call
 
 VECTORS = {"red": (1, 0), "car": (0, 2), "the": (3, 3), "boat": (0, -1)}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from http_support import PATIENCE
+from support.http import PATIENCE
 
 # Set by docker/test.sh.
 ENGINE = os.environ.get("GRAMVEC_ENGINE", "")

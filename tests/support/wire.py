@@ -20,8 +20,8 @@ from gramvec.features.spec import FeatureSpec
 from gramvec.server.app import Application, create_app
 from gramvec.server.settings import Settings
 from gramvec.text.vocabulary import Entry, Vocabulary
-from http_support import RunningServer, post_bytes, running_app, served_process, serves, until
-from training_support import export_table
+from support.http import RunningServer, post_bytes, running_app, served_process, serves, until
+from support.training import export_table
 
 TEXT = b'{"inputs": "a fast car"}'
 NORMAL = post_bytes(TEXT)

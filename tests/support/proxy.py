@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from http_support import PATIENCE, until
+from support.http import PATIENCE, until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None, reason="haproxy is not installed")

@@ -1,0 +1,1 @@
+"""Helpers that tests of several folders share: servers, commands, files of every form, hostile wires, pages."""
