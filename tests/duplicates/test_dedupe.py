@@ -82,6 +82,16 @@ def test_the_command() -> None:
         assert bare.splitlines() == ["line\tother_line\tscore", "3\t5\t1.0"]
 
 
+@pytest.mark.parametrize("text", ["", "red shoes\n", "red shoes\nblue hats\n"])
+def test_a_list_without_repeats_is_told_so(text: str) -> None:
+    listed, said = run(text=text)
+    assert len(listed.splitlines()) == 1 and said.startswith(
+        "no two different lines are probable enough to be the same"
+    )
+    _, said = run("--precision", "0.9", text=text)
+    assert said.startswith("no pairs of different lines are so sure")
+
+
 TYPOS = """Blackrocks Brewery|Blackrokcs Brewery
 Harpoon Brewery|Harpooon Brewery
 Terrapin Brewing Company|Terrapin Brewign Company

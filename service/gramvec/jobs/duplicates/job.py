@@ -406,12 +406,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
                 distinct.join_columns(), embedder, self.threshold, max_pairs=limit or MAX_PAIRS, progress=watch
             )
         watch.close()
-        _report_pairs(likely, table.table.unit, self.by, watch)
-        if self.precision is not None and not len(likely.pairs.left):
-            watch.report(
-                f"no pairs of different {table.table.unit}s are so sure that they have the precision"
-                f" {self.precision:g} in nine of ten tables; give a lower `precision`, or a `threshold`"
-            )
+        _report_pairs(likely, table.table.unit, self.by, self.precision, watch)
         cells = None
         if self.keep == "complete":
             counts = count_cells(file, self.file_format())
@@ -491,12 +486,20 @@ def _keep_groups(file: GroupFile, found: DuplicateRows, table: DedupeTable, watc
     return replace(found, group_ids=changes.ids)
 
 
-def _report_pairs(likely: LikelyPairs, unit: str, by: By, watch: JobWatch) -> None:
+def _report_pairs(likely: LikelyPairs, unit: str, by: By, precision: float | None, watch: JobWatch) -> None:
     """Report how many pairs there are, how many are expected to be right, and the share that was found."""
     if number := len(likely.pairs.left):
         right = f", of which {likely.expected} are expected to be right" if likely.expected else ""
         watch.report(
             f"{number:,} pair{'s' * (number != 1)} of different {unit}s at the threshold {likely.threshold:.3f}{right}"
+        )
+    elif precision is None:
+        alike = "are alike enough in meaning" if by == "meaning" else "are probable enough to be the same"
+        watch.report(f"no two different {unit}s {alike}: none reach the threshold {likely.threshold:.3f}")
+    else:
+        watch.report(
+            f"no pairs of different {unit}s are so sure that they have the precision {precision:g} in nine of ten"
+            " tables; give a lower `precision`, or a `threshold`"
         )
     if likely.sampled:
         share = 100 * likely.sampled_found / likely.sampled

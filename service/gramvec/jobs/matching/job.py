@@ -300,8 +300,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             summary += f" of the precision {self.precision:g}"
         if matched.expected is not None:
             summary += f", of which {matched.expected} are expected to be right"
-        if not (self.labels or self.matcher):
-            summary += f"; {matched.below:,} rows have only candidates below it"
+        if matched.below and not (self.labels or self.matcher):
+            have = "row has" if matched.below == 1 else "rows have"
+            summary += f"; {matched.below:,} {have} only candidates below it"
         if matched.left_out:
             option = "one_to_one" if self.one_to_one else "top"
             summary += f"; {matched.left_out:,} more pairs above it are left out (`{option}`)"
