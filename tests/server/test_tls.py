@@ -282,6 +282,21 @@ def test_a_hang_up_takes_the_new_certificate_and_a_bad_one_changes_nothing(files
         files.key.write_bytes(key)
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_certificates_are_taken_again_and_again(files: Files, workers: str) -> None:
+    with served(*files.options, "--workers", workers, "--api-key", "secret") as (process, port):
+        until(lambda: ready(port, files.client()))
+        for _ in range(3):
+            before = ssl.get_server_certificate(("127.0.0.1", port), timeout=PATIENCE)
+            files.issue()
+            with asks(port, files.client()) as client:
+                answer = client.post("/admin/reload", headers={"authorization": "Bearer secret"})
+            assert answer.status_code == 200, answer.text
+            until(lambda: before not in {ssl.get_server_certificate(("127.0.0.1", port)) for _ in range(6)})  # noqa: B023
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
 def test_a_renewed_certificate_is_taken_without_a_signal(
     files: Files, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,7 +213,8 @@ class Server(uvicorn.Server, Process):
         self.on_begin(self.loop)
         self.should_exit = self._service.draining
         self._service.host = self
-        await super().startup(sockets)
+        # A server closes its socket, and where a certificate is renewed one follows the other: each has a copy.
+        await super().startup(sockets and [listener.dup() for listener in sockets])
         self.on_ready()
 
     async def on_tick(self, counter: int) -> bool:
