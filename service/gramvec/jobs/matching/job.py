@@ -156,8 +156,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             matched, known = self._match_by_labels(tables, known, watch)
         else:
             matched = self._match_by_pairs(tables, watch, engine)
-            likely = select_pairs(matched.candidates, matched.candidates.scores >= np.float32(MIN_SCORE))
-            self._write_review(likely, matched.threshold, None, tables, watch)
+            if self.review is not None:
+                likely = select_pairs(matched.candidates, matched.candidates.scores >= np.float32(MIN_SCORE))
+                self._write_review(likely, matched.threshold, None, tables, watch)
         watch.close()
         if self.output is not None:
             self._write(matched, tables, self.output)
