@@ -308,8 +308,13 @@ def nameless_file() -> Iterator[tuple[BinaryIO, Path]]:
 
     The path is good for this process and those that it starts, as long as the file is open.
     """
+    descriptors = Path(f"/proc/{os.getpid()}/fd")
+    if not descriptors.is_dir():  # on macOS, where a file without a name cannot be opened again
+        with tempfile.NamedTemporaryFile(prefix="gramvec-") as named:
+            yield cast(BinaryIO, named), Path(named.name)
+        return
     with tempfile.TemporaryFile() as file:
-        yield cast(BinaryIO, file), Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+        yield cast(BinaryIO, file), descriptors / str(file.fileno())
 
 
 @contextmanager
