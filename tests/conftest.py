@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import settings
 from packaging.utils import canonicalize_name
 
@@ -27,6 +28,9 @@ settings.register_profile("dev", max_examples=25, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("nightly", max_examples=500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+# httpx gives up after 5 s where a call names no limit; a busy machine that stands still for so long is no failure.
+vars(DEFAULT_TIMEOUT_CONFIG).update(connect=60.0, read=60.0, write=60.0, pool=60.0)
 
 # The tenth of the tests that tells most, for a newcomer's first run: pytest -m core.
 CORE = (
@@ -100,6 +104,15 @@ def plain_server(embedder: gramvec.Embedder) -> Iterator[RunningServer]:
 
     with running(Settings(), embedder) as server:
         yield server
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port of this host at which nobody listens, and which nobody else gets while the test runs."""
+    from support.http import kept_port
+
+    with kept_port() as kept:
+        yield kept
 
 
 @pytest.fixture

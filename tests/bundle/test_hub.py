@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from gramvec.bundle.bundle import open_bundle
 from gramvec.errors import InputError
 from gramvec.hub import pull
 from support.errors import assert_names, refused
-from support.http import PATIENCE
+from support.http import PATIENCE, kept_port
 from support.hub import READER, WRITER, StandIn
 from support.static import write_model2vec
 
@@ -186,11 +185,10 @@ def test_what_goes_wrong_is_one_sentence(hub: StandIn, tmp_path: Path) -> None:
     assert "no model 'nowhere'" in writer.refused("push", "nowhere", NAME)
     hub.failing = 418
     assert "the hub answered 418" in writer.refused("pull", NAME, "x")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    away = Shell(tmp_path, None, WRITER, HF_ENDPOINT=f"http://127.0.0.1:{port}")
-    assert "cannot be reached" in away.refused("pull", NAME, "x")
-    assert "cannot be reached" in away.refused("push", SIF, NAME)
+    with kept_port() as port:
+        away = Shell(tmp_path, None, WRITER, HF_ENDPOINT=f"http://127.0.0.1:{port}")
+        assert "cannot be reached" in away.refused("pull", NAME, "x")
+        assert "cannot be reached" in away.refused("push", SIF, NAME)
     offline = Shell(tmp_path, hub, WRITER, HF_HUB_OFFLINE="1")
     assert "HF_HUB_OFFLINE is set" in offline.refused("pull", NAME, "x")
 

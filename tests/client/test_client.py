@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -25,7 +24,7 @@ from gramvec.client import AsyncClient, Client
 from gramvec.errors import BackendError, GramvecError, InputError, ServiceError
 from gramvec.server.settings import Settings
 from support.errors import refused
-from support.http import HELD, PATIENCE, RunningServer, WatchedModel, running, until
+from support.http import HELD, PATIENCE, RunningServer, WatchedModel, kept_port, running, until
 
 pytestmark = pytest.mark.slow
 
@@ -193,25 +192,22 @@ def served_on(port: int, *options: str) -> Iterator[None]:
 
 
 def test_a_restart_is_waited_for_and_other_limits_are_taken(embedder: gramvec.Embedder) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url, model = f"http://127.0.0.1:{port}", str(MODELS / "gramvec-en")
+    model = str(MODELS / "gramvec-en")
     expected = embedder.embed(TEXTS).tobytes()
-    with served_on(port, "--model", model):
-        client = Client(url)  # waits for a service that starts
-        assert client.embed(TEXTS).tobytes() == expected
-    with served_on(port, "--model", model, "--max-texts", "2"):
-        assert client.embed(TEXTS).tobytes() == expected
-    with served_on(port, "--model", str(MODELS / "sif")), pytest.raises(ServiceError) as caught:
-        client.embed(TEXTS)
+    with kept_port() as port:
+        with served_on(port, "--model", model):
+            client = Client(f"http://127.0.0.1:{port}")  # waits for a service that starts
+            assert client.embed(TEXTS).tobytes() == expected
+        with served_on(port, "--model", model, "--max-texts", "2"):
+            assert client.embed(TEXTS).tobytes() == expected
+        with served_on(port, "--model", str(MODELS / "sif")), pytest.raises(ServiceError) as caught:
+            client.embed(TEXTS)
     assert "gramvec-en" in str(caught.value)
     client.close()
 
 
 def test_nobody_there_is_said_within_the_patience() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with refused(ServiceError, f"127.0.0.1:{port}", "ConnectError"):
+    with kept_port() as port, refused(ServiceError, f"127.0.0.1:{port}", "ConnectError"):
         Client(f"http://127.0.0.1:{port}", patience=0.3)
 
 

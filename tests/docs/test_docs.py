@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -73,10 +72,7 @@ def test_the_first_example_of_training_runs(newcomer: Path) -> None:
     assert "forgot my password" in shell(script, newcomer)
 
 
-def test_the_blocks_of_the_readme_are_pasted_in_their_order_into_one_shell_and_again(newcomer: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def test_the_blocks_of_the_readme_are_pasted_in_their_order_into_one_shell_and_again(newcomer: Path, port: int) -> None:
     pasted = "".join(re.findall(r"^```(?:sh|python)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE))
     (newcomer / "pasted").write_text(pasted.replace("127.0.0.1:8000", f"127.0.0.1:{port}"))
     make = newcomer / "bin" / "make"  # what it installs is here

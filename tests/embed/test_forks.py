@@ -32,7 +32,7 @@ from gramvec.server.edge.server import Server
 from gramvec.server.settings import Settings
 from gramvec.threads import LibraryCalls, ProcessLock, ThreadPool
 from support.errors import refused
-from support.http import PATIENCE, running, until
+from support.http import PATIENCE, kept_port, running, until
 
 # Python 3.12 warns of what is tested here.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
@@ -211,14 +211,15 @@ def wsgi(environ, start):
 def test_gunicorn_with_preload(tmp_path: Path, small: Embedder, kind: str) -> None:
     pytest.importorskip("gunicorn")
     (tmp_path / "preloaded.py").write_text(PRELOADED.format(model=str(MODELS / "paragram-phrase")))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     name = "wsgi" if kind == "sync" else "app"
     command = [
         sys.executable, "-m", "gunicorn", f"preloaded:{name}", "--preload", "--workers", "2", "--worker-class", kind,
-        "--bind", f"127.0.0.1:{port}", "--no-control-socket",
+        "--no-control-socket",
     ]  # fmt: skip
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as master:
+    with (
+        kept_port() as port,
+        subprocess.Popen([*command, "--bind", f"127.0.0.1:{port}"], cwd=tmp_path, stderr=subprocess.DEVNULL) as master,
+    ):
         try:
             until(lambda: _listens(port))
             for _ in range(6):

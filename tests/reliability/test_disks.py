@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 import stat
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import gramvec
 from conftest import MODELS
 from gramvec.errors import GramvecError
 from support.errors import refused
-from support.http import COMMAND, PATIENCE, served_process, serves, until
+from support.http import COMMAND, PATIENCE, kept_port, served_process, serves, until
 from support.wire import small_bundle
 
 pytestmark = pytest.mark.slow
@@ -188,13 +187,12 @@ def test_a_model_is_served_where_nothing_can_be_written(read_only: Path, workers
 
 @pytest.mark.parametrize("options", [["--log-format", "json"], ["--workers", "2"]], ids=" ".join)
 def test_a_log_that_cannot_be_written_stops_nothing(options: list[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    command = [*COMMAND, "--port", str(port), "--model", str(MODEL), "--access-log", "on", *options]
+    command = [*COMMAND, "--model", str(MODEL), "--access-log", "on", *options]
     buffered = {**os.environ, "PYTHONUNBUFFERED": ""}  # as it is for most, so that lines are left at the end
     with (
+        kept_port() as port,
         Path("/dev/full").open("wb") as full,
-        subprocess.Popen(command, stderr=full, stdout=full, env=buffered) as process,
+        subprocess.Popen([*command, "--port", str(port)], stderr=full, stdout=full, env=buffered) as process,
     ):
         try:
             until(lambda: serves(port))

@@ -105,9 +105,8 @@ def test_a_name_is_listened_to_at_all_its_addresses(monkeypatch: pytest.MonkeyPa
         listen_at_addresses(Settings(host=("some.name",), port=0)).__enter__()
 
 
-def test_where_the_second_address_is_taken_the_first_is_let_go_of() -> None:
-    with socket.create_server(("127.0.0.2", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_where_the_second_address_is_taken_the_first_is_let_go_of(port: int) -> None:
+    with socket.create_server(("127.0.0.2", port)):
         with refused(GramvecError, f"127.0.0.2 port {port}"):
             listen_at_addresses(Settings(host=("127.0.0.1", "127.0.0.2"), port=port)).__enter__()
         socket.create_server(("127.0.0.1", port)).close()

@@ -123,6 +123,19 @@ def running_app(app: Application) -> Iterator[RunningServer]:
 
 
 @contextmanager
+def kept_port() -> Iterator[int]:
+    """A port of this host at which nobody listens, for what has to be told one.
+
+    It is bound until the block ends, so that no other process gets it meanwhile; who asks for this very port may listen
+    there, as every server does that can be started anew at once (SO_REUSEADDR).
+    """
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
+@contextmanager
 def served_process(*options: str, start_new_session: bool = False) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """`gramvec serve` on a free port: the process and its port, as soon as it listens; several workers, as soon as they
     serve. What it logs must be little."""

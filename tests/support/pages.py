@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import ssl
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
+
+from support.http import PATIENCE, kept_port
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<why>not run: [^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -33,7 +35,6 @@ SPACE = re.compile(r"(?<=[\[{,:])\s+|\s+(?=[\]}])")
 TOLERANCE = 5e-4
 SERVE = re.compile(r"^gramvec serve\b[^\n]*\n\Z", re.MULTILINE)
 ADDRESS = "127.0.0.1:8000"
-PATIENCE = 60.0
 
 
 class Example(NamedTuple):
@@ -65,9 +66,8 @@ class Shell:
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self._folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        self._held = ExitStack()
+        port = self._held.enter_context(kept_port())
         self._address = f"127.0.0.1:{port}"
         binaries = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         self._environment = {
@@ -80,6 +80,7 @@ class Shell:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stop()
+        self._held.close()
 
     def _stop(self) -> None:
         if self._service is not None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support.http import PATIENCE, until
+from support.http import PATIENCE, kept_port, until
 
 needs_nginx = pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
 needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None, reason="haproxy is not installed")
@@ -76,9 +76,7 @@ def haproxy(servers: Sequence[str], check: str = "option httpchk HEAD /health") 
 
 @contextmanager
 def _run_proxy(command: Sequence[str], template: str, **values: str) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory() as folder:
+    with kept_port() as port, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "configuration"
         file.write_text(template.format(folder=folder, port=port, **values))
         Path(folder).chmod(0o755)
