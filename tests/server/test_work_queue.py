@@ -25,6 +25,14 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(scenario(), PATIENCE))  # type: ignore[arg-type]
 
 
+async def held_up(queue: WorkQueue, gate: threading.Event) -> asyncio.Task[object]:
+    """A task whose work has begun, and waits for the gate."""
+    begun = threading.Event()
+    task = asyncio.create_task(work_in(queue, 0.001, lambda: begun.set() or gate.wait(PATIENCE)))  # type: ignore[func-returns-value]
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    return task
+
+
 def cost_of(seconds: float) -> int:
     """Characters of work that take so long, as long as nothing is learned."""
     return round(seconds / FIRST_COST_SECONDS)
@@ -112,8 +120,7 @@ def test_work_that_has_waited_too_long_is_dropped_before_it_begins() -> None:
     async def scenario() -> None:
         queue = WorkQueue("matches", 0.05)
         gate, begun = threading.Event(), []
-        first = asyncio.create_task(work_in(queue, 0.001, lambda: gate.wait(PATIENCE)))
-        await asyncio.sleep(0.01)
+        first = await held_up(queue, gate)
         second = asyncio.create_task(work_in(queue, 0.001, lambda: begun.append(2)))
         await asyncio.sleep(0.1)
         gate.set()
@@ -176,8 +183,7 @@ def test_work_of_a_client_that_has_gone_is_not_begun() -> None:
     async def scenario() -> None:
         queue = WorkQueue("matches", 10)
         gate, begun = threading.Event(), []
-        first = asyncio.create_task(work_in(queue, 0.001, lambda: gate.wait(PATIENCE)))
-        await asyncio.sleep(0.01)
+        first = await held_up(queue, gate)
         gone = asyncio.create_task(work_in(queue, 0.001, lambda: begun.append("gone")))
         last = asyncio.create_task(work_in(queue, 0.001, lambda: begun.append("last")))
         await asyncio.sleep(0.01)
