@@ -22,7 +22,7 @@ from gramvec import Embedder, native
 from gramvec.cli.serve import serve
 from gramvec.runtime.ort import why_no_cuda
 from gramvec.server.settings import Settings
-from support.http import PATIENCE, children, post_bytes, read_all, served_process, serves, until
+from support.http import PATIENCE, children, post_bytes, read_all, served_process, until
 
 pytestmark = pytest.mark.slow
 
@@ -164,29 +164,14 @@ def test_cuda_is_refused_with_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Settings(device="cuda").workers == 1
 
 
-def test_where_all_workers_die_at_once_one_is_replaced_without_a_pause() -> None:
-    with served_process("--workers", "2") as (process, port):
-        expected = embedded(port, "text").content
-        for _ in range(4):  # the pause after the fourth death in a row is 4 s
-            before = children(process)
-            for pid in before:
-                os.kill(pid, signal.SIGKILL)
-            begun = time.monotonic()
-            until(lambda: serves(port) and embedded(port, "text").content == expected)
-            took = time.monotonic() - begun
-            until(lambda before=before: len(children(process) - before) == 2)  # type: ignore[misc]
-        assert took < 4
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=PATIENCE) == 0
-
-
 SUPERVISED = """
 import logging, os, signal, socket, sys, time
 from gramvec.errors import GramvecError
 from gramvec.server.edge.server import LEAVE, RELOAD, Condition
-from gramvec.server.edge.supervisor import block_signals, supervise
+from gramvec.server.edge import supervisor
 from gramvec.server.settings import settings_from
 logging.basicConfig()
+supervisor.FIRST_PAUSE_SECONDS = supervisor.LONGEST_PAUSE_SECONDS = {pause}
 UP = Condition(True, 0, False)
 def answer(pipe, refused=False):
     reloads = 0
@@ -203,17 +188,17 @@ def work(number, pipe, sockets):
     {work}
 settings = settings_from({{"workers": 2, "graceful_shutdown_seconds": 0, "worker_timeout_seconds": {timeout}}})
 try:
-    with block_signals():
-        supervise(work, settings, [socket.create_server(("127.0.0.1", 0))])
+    with supervisor.block_signals():
+        supervisor.supervise(work, settings, [socket.create_server(("127.0.0.1", 0))])
 except GramvecError as error:
     sys.exit(f"Error: {{error}}")
 """
 
 
 @contextmanager
-def supervising(work: str, *, timeout: float = 60) -> Iterator[subprocess.Popen[str]]:
+def supervising(work: str, *, timeout: float = 60, pause: float = 0.5) -> Iterator[subprocess.Popen[str]]:
     """A process that supervises two workers which do this; killed if it is still there at the end."""
-    script = SUPERVISED.format(work=work, timeout=timeout)
+    script = SUPERVISED.format(work=work, timeout=timeout, pause=pause)
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -249,6 +234,20 @@ def test_where_one_of_two_has_served_the_death_of_both_is_no_failure_to_start() 
         for pid in before:
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(children(process) - before) == 2)
+
+
+def test_where_all_workers_die_again_and_again_one_is_replaced_without_a_pause() -> None:
+    with supervising("pipe.send(UP); " + UP + "answer(pipe)", pause=1_000) as process:
+        assert process.stderr is not None
+        dead = both_up(process)
+        for _ in range(4):
+            for pid in dead:
+                os.kill(pid, signal.SIGKILL)
+            while (line := process.stderr.readline()) != "up\n":
+                assert line
+            (alive,) = children(process)  # the other waits for its pause
+            assert alive not in dead
+            dead = {alive}
 
 
 def reloading(process: subprocess.Popen[str]) -> int:
