@@ -191,6 +191,13 @@ def serves_at(path: Path) -> bool:
             return False
 
 
+def reloaded(client: httpx.Client) -> httpx.Response:
+    """The answer to a reload; asked for again while another is under way, as that of workers which follow one."""
+    answers: list[httpx.Response] = []
+    until(lambda: answers.append(client.post("/admin/reload")) or answers[-1].status_code != 409)
+    return answers[-1]
+
+
 def client_at(path: Path) -> httpx.Client:
     """A client of what listens at a Unix socket."""
     return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://here", timeout=PATIENCE)

@@ -257,7 +257,11 @@ class Settings(BaseModel):
         description="Seconds that a request may wait for the model; one that would or does wait longer gets 429.",
     )
     header_timeout_seconds: float = Field(
-        20.0, gt=0, le=3600, description="Seconds in which a request's headers have to arrive once they have begun."
+        20.0,
+        gt=0,
+        le=3600,
+        description="Seconds in which a request's headers have to arrive once they have begun, and in which a handshake"
+        " of TLS has to end.",
     )
     body_timeout_seconds: float = Field(
         30.0,

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection as Pipe
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
 
@@ -213,9 +213,27 @@ class Server(uvicorn.Server, Process):
         self.on_begin(self.loop)
         self.should_exit = self._service.draining
         self._service.host = self
-        # A server closes its socket, and where a certificate is renewed one follows the other: each has a copy.
-        await super().startup(sockets and [listener.dup() for listener in sockets])
+        await super().startup([])  # uvicorn's own listening gives a handshake of TLS the 60 s of asyncio
+        await self._listen()
         self.on_ready()
+
+    async def _listen(self) -> None:
+        """Accept connections at every socket, over TLS by the context that the configuration has now."""
+        # A server closes its socket, and where a certificate is renewed one follows the other: each has a copy.
+        self.servers = [
+            await asyncio.get_running_loop().create_server(
+                self._make_protocol, sock=listener.dup(), backlog=BACKLOG, **self._tls
+            )
+            for listener in self._sockets
+        ]
+
+    @property
+    def _tls(self) -> dict[str, Any]:
+        """The options of asyncio for a connection: where it is by TLS, the context, and the seconds of a handshake."""
+        if self.config.ssl is None:
+            return {}
+        limit = self._service.settings.header_timeout_seconds
+        return {"ssl": self.config.ssl, "ssl_handshake_timeout": limit}
 
     async def on_tick(self, counter: int) -> bool:
         """Do what is due at every tenth of a second."""
@@ -256,13 +274,10 @@ class Server(uvicorn.Server, Process):
 
     async def _listen_with(self, context: ssl.SSLContext) -> None:
         """Use another context for connections to come; it knows neither sessions nor authorities of the old one."""
-        loop, old = asyncio.get_running_loop(), self.servers
+        old = self.servers
         self.config.ssl = context
         self._certificate_state = state_of_files(self._service.settings)
-        self.servers = [
-            await loop.create_server(self._make_protocol, sock=listener.dup(), ssl=context, backlog=BACKLOG)
-            for listener in self._sockets
-        ]
+        await self._listen()
         for server in old:
             server.close()
 
@@ -351,13 +366,13 @@ class Server(uvicorn.Server, Process):
             listener.setblocking(False)
             while True:
                 taken.append(listener.accept()[0])
-        loop, context = asyncio.get_running_loop(), self.config.ssl
+        loop = asyncio.get_running_loop()
         for connection in taken:
             connection.setblocking(False)
             with suppress(OSError):  # its handshake has failed
                 if connection.family != socket.AF_UNIX:
                     require_hops(connection, 0)
-                await loop.connect_accepted_socket(self._make_protocol, connection, ssl=context)
+                await loop.connect_accepted_socket(self._make_protocol, connection, **self._tls)
 
     def _make_protocol(self) -> LimitedProtocol:
         kind: type[LimitedProtocol] = self.config.http_protocol_class  # type: ignore[assignment]
