@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from conftest import MODELS
+from support import http
 from support.errors import assert_names
 from support.http import PATIENCE, children, served_process, until
 
@@ -51,7 +52,8 @@ def serving(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 
 def reloaded(url: str) -> httpx.Response:
-    return httpx.post(f"{url}/admin/reload", headers=KEY, timeout=PATIENCE)
+    with httpx.Client(base_url=url, headers=KEY, timeout=PATIENCE) as client:
+        return http.reloaded(client)
 
 
 def embedded(url: str) -> httpx.Response:

@@ -24,7 +24,7 @@ from gramvec.server.settings import Settings
 from gramvec_training.export.adapt import adapt, add_lexical
 from support.bulk import MODEL
 from support.errors import refused
-from support.http import PATIENCE, asking, running, served_process, until
+from support.http import PATIENCE, asking, reloaded, running, served_process, until
 
 LABELS = ("card", "exchange", "other")
 TEXTS = ["my card is gone", "dollars for a euro", "", "hello"]
@@ -210,19 +210,20 @@ def test_adapted_models_are_replaced_with_their_heads_and_no_answer_is_of_two(tm
             answers = [httpx.post(f"{url}/embed", json={"inputs": "x"}, headers=headers) for _ in range(8)]
             return {answer.headers["x-model"] for answer in answers} == {label}
 
-        clients = [pool.submit(ask) for _ in range(3)]
+        others = [pool.submit(ask) for _ in range(3)]
         try:
             for label, by_signal in ((two, True), (one, False), (two, True)):
                 turn_to(label)
                 if by_signal:
                     process.send_signal(signal.SIGHUP)
                 else:
-                    assert httpx.post(f"{url}/admin/reload", headers=headers, timeout=PATIENCE).status_code == 200
+                    with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as client:
+                        assert reloaded(client).status_code == 200
                 until(lambda label=label: all_answer_with(label))  # type: ignore[misc]
         finally:
             done.set()
-        for client in clients:
-            client.result(PATIENCE)
+        for other in others:
+            other.result(PATIENCE)
     assert seen == {one, two}
 
 

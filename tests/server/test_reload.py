@@ -26,6 +26,7 @@ from conftest import MODELS
 from gramvec import BundleError, Embedder
 from gramvec.server.settings import Settings
 from gramvec.server.state import models as http_models
+from support import http
 from support.errors import refused
 from support.http import HELD, PATIENCE, RunningServer, WatchedModel, children, running, served_process, until
 
@@ -104,7 +105,8 @@ def embedded(url: str, text: str = TEXT, model: str | None = None) -> httpx.Resp
 
 
 def reloaded(url: str) -> httpx.Response:
-    return httpx.post(f"{url}/admin/reload", headers=KEY, timeout=PATIENCE)
+    with httpx.Client(base_url=url, headers=KEY, timeout=PATIENCE) as client:
+        return http.reloaded(client)
 
 
 def is_from(answer: httpx.Response, version: Version, text: str = TEXT) -> bool:
@@ -286,7 +288,7 @@ def test_one_at_a_time_and_ready_meanwhile(
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(reloaded, server.url)
         assert begun.wait(PATIENCE)
-        second = reloaded(server.url)
+        second = httpx.post(f"{server.url}/admin/reload", headers=KEY, timeout=PATIENCE)
         assert (second.status_code, second.headers["retry-after"]) == (409, "1")
         assert "another reload" in second.json()["error"]
         assert httpx.get(f"{server.url}/ready").status_code == 200
