@@ -93,6 +93,25 @@ def check_same(left: dict[str, list[str]], right: dict[str, list[str]], engine: 
     assert first.kept.tobytes() == second.kept.tobytes()
 
 
+def test_jobs_open_their_engine_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    opened: list[engines.Engine] = []
+
+    class Counted(engines.Engine):
+        def __init__(self) -> None:
+            opened.append(self)
+
+    monkeypatch.setattr(engines, "RayEngine", Counted)
+    names = [tmp_path / "ours.csv", tmp_path / "theirs.csv"]
+    for path in names:
+        path.write_text("name\nanna miller\nanna miler\nben smith\n")
+    DedupeJob(source=names[0], on=["name"], engine="ray").run()
+    assert len(opened) == 1
+    DedupeJob(source=names[0], more_sources=names[1:], on=["name"], engine="ray").run()
+    assert len(opened) == 2
+    MatchJob(left=names[0], right=names[1], on=["name"], engine="ray", output=tmp_path / "pairs.csv").run()
+    assert len(opened) == 3
+
+
 def test_figures_that_are_made_again_are_those_that_were_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     left = people(150, 1)
     fields = [Field(left[name], slipped(left)[name], 1.0) for name in left]

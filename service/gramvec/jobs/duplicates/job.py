@@ -16,7 +16,7 @@ from gramvec.bundle.bundle import DEFAULT_MODEL
 from gramvec.embed.loading import load
 from gramvec.errors import printable
 from gramvec.jobs.bulk.embed_file import COLUMN
-from gramvec.jobs.common.engines import EngineName, open_engine
+from gramvec.jobs.common.engines import Engine, EngineName, open_engine
 from gramvec.jobs.common.file_job import OptionError, PositiveNumber, RowColumns, ThreadCount, UnitNumber
 from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.common.input_file import InputFile
@@ -272,7 +272,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             InputError: a file cannot be read or used, or an output cannot be written.
         """
         tables = [self.source, *self.more_sources]
-        open_engine(self.engine)  # a missing library is reported before anything is read
+        engine = open_engine(self.engine)  # a missing library is reported before anything is read
         inputs = [*tables, self.against, self.groups_file, *self.labels, self.matcher]
         run = self.begin_run(watch, self.output, self.unique, self.map, inputs=inputs)
         if self.groups_file is not None:
@@ -281,7 +281,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         on = tuple(dict.fromkeys(self.on or ([left for left, _ in known.columns] if known else (COLUMN,))))
         if not self.more_sources:
             name = "standard input" if self.source == STDIN else self.source.name
-            return self._run(run, name, on, known, None, watch)
+            return self._run(run, name, on, known, None, watch, engine)
         files = [(path, self._format_of(path)) for path in tables]
         # Which columns an index has is known later.
         compared = on if self.against is None else [split_names(name)[0] for name in self.on]
@@ -290,7 +290,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             out.flush()
             one = {"source": path, "input_format": "jsonl", "encoding": UTF_8, "delimiter": None, "sheet": None}
             job = self.model_copy(update=one)
-            return job._run(run, ", ".join(name_sources(tables)), on, known, joined, watch)
+            return job._run(run, ", ".join(name_sources(tables)), on, known, joined, watch, engine)
 
     def _format_of(self, path: Path) -> FileFormat:
         """Return the format of one of several files."""
@@ -305,6 +305,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         known: LearnedMatcher | None,
         joined: JoinedTables | None,
         watch: JobWatch,
+        engine: Engine,
     ) -> DedupeResult:
         """Find the duplicates of one file, which may be several that were joined; `name` is what it is called."""
         with readable_twice(self.source) as file:
@@ -331,7 +332,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             rows = RowList(table, on, self.columns, file, self.file_format(), safe_cells=self.safe_cells, bom=self.bom)
             page: MakesPage
             if index is None:
-                duplicates = self._find_duplicates(file, table, distinct, known, watch)
+                duplicates = self._find_duplicates(file, table, distinct, known, watch, engine)
                 if kept is not None:
                     # Before any list is written: an id in it must never be given to another group.
                     duplicates = _keep_groups(kept, duplicates, table, watch)
@@ -388,7 +389,13 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         return form_to_write(self.map, TABLE_FORMS, option="")
 
     def _find_duplicates(
-        self, file: Path, table: DedupeTable, distinct: DistinctRows, known: LearnedMatcher | None, watch: JobWatch
+        self,
+        file: Path,
+        table: DedupeTable,
+        distinct: DistinctRows,
+        known: LearnedMatcher | None,
+        watch: JobWatch,
+        engine: Engine,
     ) -> DuplicateRows:
         """Return the duplicates among the rows of the file."""
         limit = self.max_pairs if self.output is not None and not self.groups else None
@@ -398,7 +405,7 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             threads = self.threads or count_cores()
             likely = likely_pairs(
                 distinct.columns, self.threshold, self.precision, explain=self.explain or self.report is not None,
-                threads=threads, engine=open_engine(self.engine), max_pairs=limit, progress=watch,
+                threads=threads, engine=engine, max_pairs=limit, progress=watch,
             )  # fmt: skip
         else:
             embedder = load(self.model or DEFAULT_MODEL, device=self.device)
