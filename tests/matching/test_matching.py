@@ -61,6 +61,7 @@ def test_as_by_brute_force(
     threshold: float, k: int, threads: int, real_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cosines, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(cosines, "TRANSPOSED_ROWS", 30)
     monkeypatch.setattr(cosines, "TIED_PRODUCTS", 1000)
     texts = [one[:60] for one in real_texts[:160]]
     others = [*(one[:9] + one[10:] for one in texts[::2]), "", *texts[:9], *texts[:9], "the of a", *real_texts[200:240]]

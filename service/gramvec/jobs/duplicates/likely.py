@@ -10,7 +10,7 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.common.engines import HERE, Engine
 from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
-from gramvec.jobs.matching.candidates import POWERS, count_ngrams
+from gramvec.jobs.matching.candidates import PLAIN, count_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import check_precision, own_threshold, score_fields
 from gramvec.jobs.matching.reasons import MatchReasons
@@ -111,7 +111,7 @@ def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequenc
     """
     sides = telling_columns([columns, others]).tables
     mine, theirs = ([" ".join(filter(None, row)) for row in zip(*side, strict=True)] for side in sides)
-    left_ngrams, right_ngrams = split(count_ngrams([*mine, *theirs]).weighted(POWERS[0]), len(mine))
+    left_ngrams, right_ngrams = split(count_ngrams([*mine, *theirs]).weighted(PLAIN), len(mine))
     right = np.arange(len(theirs))
     pairs = left, right, left_ngrams.dots(left, right_ngrams, right)
     return score_pairs_of_tables(read_rows(sides), pairs, two_table_model(), same=False).scores

@@ -17,12 +17,13 @@ from gramvec.jobs.matching.fields import nearest_rows, split
 from gramvec.jobs.matching.nearest import Matches, NearestSearch, nearest, select_pairs
 from gramvec.lexical.hashing import COLUMNS
 from gramvec.lexical.sparse import count_blocks
-from gramvec.lexical.sparse_vectors import BLOCK_ENTRIES, SparseVectors
+from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats, Int32s, Int64s
 
 ORDERS = (2, 3, 4)
-POWERS = (1.0, 2.0)
+# Powers of the idf.
+PLAIN, SQUARED = 1.0, 2.0
 # Candidates of each left row; of each right row; of each row of one table.
 DEPTH, DEPTH_BACK, DEPTH_ONE = 10, 3, 12
 
@@ -73,29 +74,34 @@ def of(
     ngrams = count_ngrams(every, progress)
     # There, and back of two tables.
     ways, rows = ((0, 0, DEPTH_ONE + 1),) if one else ((0, 1, DEPTH), (1, 0, DEPTH_BACK)), len(every)
-    progress.start("indexing n-grams", len(POWERS) * rows)
-    candidates: list[Matches] = []
-    # Its vectors give the cosines of all, so the first power is the last.
-    for power in reversed(POWERS):
-        vectors = ngrams.weighted(power)
+    progress.start("indexing n-grams", 2 * rows)
+
+    def find(vectors: SparseVectors, *, is_first: bool) -> list[Matches]:
+        """Return the pairs of each way."""
         sides = (vectors, vectors) if one else split(vectors, len(texts[0]))
-        of_power: list[Matches] = []
+        of_ways: list[Matches] = []
         for side, other, depth in ways:
             if blocks:
                 both = blocks[side], blocks[other]
                 near = nearest_rows((sides[side], sides[other]), both, depth, 0.0, threads=threads, progress=progress)
             else:
                 search = NearestSearch(sides[side], sides[other])
-                if not candidates and not of_power:
-                    progress.start("matching", len(POWERS) * rows)
+                if is_first and not of_ways:
+                    progress.start("matching", 2 * rows)
                 near = search.find(depth, 0.0, threads=threads, engine=engine, progress=progress)
                 del search
             if one:
                 low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
                 near = select_pairs(Matches(low, high, near.scores), low != high)
-            of_power.append(near if side <= other else Matches(near.right, near.left, near.scores))
-        candidates[:0] = of_power
+            of_ways.append(near if side <= other else Matches(near.right, near.left, near.scores))
+        return of_ways
+
+    by_rare = find(ngrams.weighted(SQUARED), is_first=True)
+    # Its vectors give the cosines of all, so it is the last, and then the counts take no memory any more.
+    vectors = ngrams.weighted(PLAIN)
     del ngrams
+    candidates = [*find(vectors, is_first=False), *by_rare]
+    sides = (vectors, vectors) if one else split(vectors, len(texts[0]))
     keys = np.concatenate([pairs.left * width + pairs.right for pairs in candidates])
     different, first = np.unique(keys, return_index=True)
     left, right = np.divmod(different, width)
@@ -157,17 +163,21 @@ def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> Text
     """Return the n-grams of texts of ORDERS. `progress` advances by texts."""
     # Counts of 2^24 columns, so as narrow as the number of texts allows.
     held = np.zeros(COLUMNS, np.uint16 if len(texts) < 1 << 16 else np.int32)
-    lengths, indices, counts = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros(0, np.uint16)]
     most = np.iinfo(np.uint16).max
+    lengths: list[Int64s] = [np.zeros(1, np.int64)]
+    blocks: list[tuple[Int32s, NDArray[np.uint16]]] = []
     for indptr, columns, number in count_blocks(texts, ORDERS, progress=progress):
         np.add.at(held, columns, 1)
         lengths.append(np.diff(indptr))
-        indices.append(columns)
-        counts.append(np.minimum(number, most).astype(np.uint16))
-    every = np.concatenate(indices)
-    indices.clear()
+        blocks.append((columns, np.minimum(number, most).astype(np.uint16)))
+    starts = np.cumsum(np.concatenate(lengths))
     there = np.flatnonzero(held).astype(np.int32)
-    for start in range(0, len(every), BLOCK_ENTRIES):
-        part = slice(start, start + BLOCK_ENTRIES)
-        every[part] = np.searchsorted(there, every[part])
-    return TextNgrams(np.cumsum(np.concatenate(lengths)), every, np.concatenate(counts), held[there])
+    indices, counts = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.uint16)
+    end = len(indices)
+    # From the end, so that the memory of each block is given back before the next is copied.
+    while blocks:
+        columns, number = blocks.pop()
+        part = slice(end - len(columns), end)
+        indices[part], counts[part] = np.searchsorted(there, columns), number
+        end = part.start
+    return TextNgrams(starts, indices, counts, held[there])

@@ -27,7 +27,7 @@ CosineArray = NDArray[np.float32]
 # and at least 99.99 % of the rows keep their nearest row.
 PRODUCTS = 150_000_000
 ROW_PRODUCTS = 5_000
-BLOCK_ROWS = 4_096
+BLOCK_ROWS, TRANSPOSED_ROWS = 4_096, 16_384
 # Rows whose k-th cosine is this close to the next one are multiplied again, and ties go to the lower row.
 TIE = 1e-5
 TIED_PRODUCTS = 1_000_000
@@ -136,7 +136,7 @@ class NearestSearch:
         # An entry that no right row has multiplies nothing.
         used &= postings > 0
         self._places = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-        self._index = _transpose(right, self._right_firsts, self._places)
+        self._index = _transpose(right, self._right_firsts, self._places, postings[used])
 
     def find(
         self,
@@ -271,11 +271,27 @@ def _multiplied(vectors: SparseVectors, kept: NDArray[np.bool_] | bool, places: 
     return scipy_sparse().csr_matrix((vectors.values[kept], at[kept], indptr), shape=shape)
 
 
-def _transpose(right: SparseVectors, rows: RowIds, places: NDArray[np.int32]) -> Any:
-    """Return rows as a matrix of SciPy, (columns, rows), in columns that are `places`."""
-    sparse = scipy_sparse()
-    parts = [_multiplied(right.rows(rows[part]), True, places) for part in _parts(len(rows))]
-    return sparse.csr_matrix(sparse.vstack(parts, format="csr").T.tocsr())
+def _transpose(right: SparseVectors, rows: RowIds, places: NDArray[np.int32], postings: NDArray[np.int32]) -> Any:
+    """Return rows as a matrix of SciPy, (columns, rows), in columns that are `places`.
+
+    It is filled by blocks of rows, so that no second one of its size is in memory.
+
+    Args:
+        right: the rows, and more.
+        rows: int64[m], which of them, in ascending order.
+        places: of the columns; -1 for those that are left out.
+        postings: int32[columns], the entries of each place.
+    """
+    starts = np.append(0, np.cumsum(postings, dtype=np.int64))
+    indices, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+    filled = starts[:-1].copy()
+    for start in range(0, len(rows), TRANSPOSED_ROWS):
+        block = _multiplied(right.rows(rows[start : start + TRANSPOSED_ROWS]), True, places).T.tocsr()
+        lengths = np.diff(block.indptr)
+        at = ranges(filled, lengths)
+        indices[at], values[at] = block.indices + start, block.data
+        filled += lengths
+    return scipy_sparse().csr_matrix((values, indices, starts), shape=(len(postings), len(rows)))
 
 
 def _rarest(postings: RowIds, indptr: RowIds, budget: int) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gramvec.jobs.pairs.tokens import fold_text
+from gramvec.jobs.pairs.tokens import fold_column
 
 # The cells of one column, of each table.
 CellsByTable = list[list[str]]
@@ -38,7 +38,7 @@ def telling_columns(tables: Sequence[Sequence[Sequence[str]]], *, paired: bool =
         paired: whether each row of the first table stands beside one row of the second; else the rows of a table may
             be in any order.
     """
-    columns: list[CellsByTable] = [[[*map(fold_text, side)] for side in column] for column in zip(*tables, strict=True)]
+    columns: list[CellsByTable] = [[fold_column(side) for side in column] for column in zip(*tables, strict=True)]
     told = [place for place, column in enumerate(columns) if any(map(any, column))]
     kept = [place for at, place in enumerate(told) if columns[place] not in [columns[one] for one in told[:at]]] or [0]
     places = [kept[at] for at in order_by_content([columns[place] for place in kept], paired=paired)]
