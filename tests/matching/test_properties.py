@@ -41,6 +41,34 @@ def test_rows_in_another_order_have_the_same_scores(left: Rows, right: Rows, dra
     assert {tuple(sorted((there[a], there[b]))): score for (a, b), score in found.items()} == duplicates(left)
 
 
+def texts_of(left: Rows, right: Rows, found: Any) -> list[tuple[Any, ...]]:
+    """Return the cells and the score of each pair, sorted."""
+    pairs = scores_of(found).items()
+    return sorted((*left[a].values(), *right[b].values(), score) for (a, b), score in pairs)
+
+
+@few
+@given(
+    tables,
+    tables,
+    st.randoms(use_true_random=False),
+    st.sampled_from([{"one_to_one": True}, {"top": 1}, {"top": 2}]),
+)
+def test_of_equal_scores_the_texts_choose_and_not_the_order_of_rows(
+    left: Rows, right: Rows, drawn: Any, options: dict[str, Any]
+) -> None:
+    # Only case and punctuation differ in some rows, so that many scores are equal.
+    left, right = (rows + [{name: cell.upper() + "." for name, cell in row.items()} for row in rows[:4]]
+                   for rows in (left, right))  # fmt: skip
+    there, back = (drawn.sample(rows, len(rows)) for rows in (left, right))
+    for one, other in ((left, right), (left, left)):
+        first, second = (there, back) if other is right else (there, there)
+        found, again = (
+            gramvec.match(*tables, on=COLUMNS, threshold=0.0, **options) for tables in ((one, other), (first, second))
+        )
+        assert texts_of(first, second, again) == texts_of(one, other, found)
+
+
 @few
 @given(tables, tables)
 def test_a_table_that_stands_twice_has_each_score_twice(left: Rows, right: Rows) -> None:

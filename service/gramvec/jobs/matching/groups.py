@@ -19,7 +19,7 @@ MAX_PAIRS = 10_000_000
 
 
 class RowGroups(NamedTuple):
-    """Groups of rows whose compared columns are equal without punctuation, in the order of their first row.
+    """Groups of rows whose compared columns are equal without punctuation.
 
     Attributes:
         columns: the texts of each column of the first row of each group.
@@ -35,6 +35,11 @@ class RowGroups(NamedTuple):
     starts: Int64s
     members: Int64s
 
+    @property
+    def firsts(self) -> Int64s:
+        """The first row of each group, int64[g]."""
+        return self.members[self.starts]
+
     def join_columns(self) -> list[str]:
         """Return all columns of each group as one text, cut to MAX_CHARACTERS unless one column is longer."""
         if len(self.columns) == 1:
@@ -43,33 +48,8 @@ class RowGroups(NamedTuple):
         return [" ".join(filter(None, row))[: max(MAX_CHARACTERS, *map(len, row))] for row in rows]
 
 
-class SortedGroups(NamedTuple):
-    """Groups in the order of their texts.
-
-    Attributes:
-        texts: all columns of each group as one text.
-        columns: the texts of each column of each group; of rows that differ in punctuation, those of the least.
-        rows: int64[g], the row that has them.
-        places: int64[g], which of the groups each is.
-        keys: of each group; None without keys.
-    """
-
-    texts: list[str]
-    columns: list[list[str]]
-    rows: Int64s
-    places: Int64s
-    keys: list[str] | None
-
-    def places_of(self, groups: Int64s) -> Int64s:
-        """Return where each of these groups is in the order; -1 for -1."""
-        order = np.empty(len(self.places) + 1, np.int64)
-        order[self.places] = np.arange(len(self.places))
-        order[-1] = -1
-        return order[groups]
-
-
 def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> RowGroups:
-    """Group rows that are equal without punctuation, of which `keys` are equal, too."""
+    """Group rows that are equal without punctuation, of which `keys` are equal, too, in the order of first rows."""
     known: dict[tuple[str, ...], int] = {}
     first: list[int] = []
     plain = [spell_column(column) for column in columns]
@@ -88,22 +68,32 @@ def group_rows(columns: Sequence[Sequence[str]], keys: Sequence[str] | None = No
     return RowGroups(texts, of_row, counts, np.cumsum(counts) - counts, members)
 
 
-def sort_groups(groups: RowGroups, columns: Sequence[Sequence[str]], keys: Sequence[str] | None = None) -> SortedGroups:
-    """Return groups in the order of their texts, so that rows in any order have the same candidates and figures.
+def sort_groups(
+    groups: RowGroups,
+    columns: Sequence[Sequence[str]],
+    keys: Sequence[str] | None = None,
+    texts: Sequence[Sequence[str]] = (),
+) -> RowGroups:
+    """Return groups, and the rows of each, in the order of their texts, and where these are equal of their numbers.
+
+    So rows in any order have the same candidates, figures and choices among equal scores. The texts of a group of rows
+    that differ in punctuation are those of the least.
 
     Args:
         groups: of rows.
-        columns: the texts of each column of the rows.
+        columns: the folded texts of each column of the rows.
         keys: of the rows.
+        texts: the columns before they were folded, by which rows of equal folded texts are ordered.
     """
-    known = columns if keys is None else [*columns, keys]
+    known = [*columns, *([] if keys is None else [keys]), *texts]
     order = np.array(sorted(groups.members.tolist(), key=[*zip(*known, strict=True)].__getitem__), np.int64)
-    first = np.sort(np.unique(groups.of_row[order], return_index=True)[1])
-    rows = order[first]
-    texts = [[column[row] for row in rows.tolist()] for column in known]
-    ordered = groups._replace(columns=texts[: len(columns)])
-    places, of_groups = groups.of_row[rows], None if keys is None else texts[-1]
-    return SortedGroups(ordered.join_columns(), ordered.columns, rows, places, of_groups)
+    rows = order[np.sort(np.unique(groups.of_row[order], return_index=True)[1])]
+    number = np.full(len(rows) + 1, -1)
+    number[groups.of_row[rows]] = np.arange(len(rows))
+    of_row, counts = number[groups.of_row], groups.counts[groups.of_row[rows]]
+    least = [[column[row] for row in rows.tolist()] for column in columns]
+    members = order[np.argsort(of_row[order], kind="stable")]
+    return RowGroups(least, of_row, counts, np.cumsum(counts) - counts, members)
 
 
 class GroupPairs(NamedTuple):
@@ -144,7 +134,9 @@ class GroupPairs(NamedTuple):
         return select_pairs(found, left < right) if self.same else found
 
     def rows(self, top: int | None = None) -> Matches:
-        """Return pairs of rows: all, or the `top` best of each left row, by left row, then descending score.
+        """Return pairs of rows: all, or the `top` best of each left row, by left row, descending score and right row.
+
+        Of equal scores, those of the first groups are the best.
 
         Raises InputError if they are more than MAX_PAIRS.
         """
@@ -172,7 +164,7 @@ class GroupPairs(NamedTuple):
             matches = select_pairs(matches, matches.left != matches.right)
             if top is not None:
                 matches = select_pairs(matches, places(matches.left) < top)
-        return matches
+        return select_pairs(matches, np.lexsort((matches.right, -matches.scores, matches.left)))
 
     def one_to_one(self) -> Matches:
         """Return pairs of rows in which no row is twice: the most probable first, as many as equal rows allow.

@@ -91,26 +91,30 @@ def score_fields(
         raise InputError("the columns of a table have different lengths", field="block")
     columns, places = telling_columns([[field[:2][side] for field in fields] for side in range(1 if same else 2)])
     progress.start("grouping rows", sum(len(side[0]) for side in columns))
-    sides, ordered = [], []
-    for side, key in zip(columns, keys, strict=False):
-        sides.append(group_rows(side, key))
-        ordered.append(sort_groups(sides[-1], side, key))
+    sides = []
+    for number, (side, key) in enumerate(zip(columns, keys, strict=False)):
+        texts = [fields[place][:2][number] for place in places]
+        sides.append(sort_groups(group_rows(side, key), side, key, texts))
         progress.advance(len(side[0]))
     left_groups, right_groups = sides[0], sides[-1]
-    with named_rows(len(ordered[0].rows), np.concatenate([side.rows for side in ordered])):
-        of_groups = None if blocks is None else [side.keys or [] for side in ordered]
+    with named_rows(len(left_groups.counts), np.concatenate([side.firsts for side in sides])):
+        of_groups = [
+            [key[row] for row in side.firsts.tolist()]
+            for side, key in zip(sides, keys, strict=False)
+            if key is not None
+        ]
         found = candidates.of(
-            [side.texts for side in ordered], of_groups, threads=threads, engine=engine, progress=progress
-        )
-    progress.start("reading cells", sum(len(side.rows) for side in ordered) * len(places), "cells")
-    rows, model = read_rows([side.columns for side in ordered], progress=progress), pair_model(same=same)
+            [side.join_columns() for side in sides], of_groups or None, threads=threads, engine=engine,
+            progress=progress,
+        )  # fmt: skip
+    progress.start("reading cells", sum(len(side.counts) for side in sides) * len(places), "cells")
+    rows, model = read_rows([side.columns for side in sides], progress=progress), pair_model(same=same)
     told = score_pairs_of_tables(rows, found[:3], model, same=same, engine=engine, progress=progress)
     scores, reasons = told.scores, None
     if explain:
         scored = ScoredPairs(rows, found.left, found.right, told.figures, model)
-        of_rows = [side.places_of(some.of_row) for side, some in zip(ordered, sides, strict=True)]
-        reasons = MatchReasons(scored, of_rows[0], of_rows[-1], places, same)
-    left, right = ordered[0].places[found.left], ordered[-1].places[found.right]
+        reasons = MatchReasons(scored, left_groups.of_row, right_groups.of_row, places, same)
+    left, right = found.left, found.right
     if same:
         several = np.flatnonzero(left_groups.counts > 1)
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
