@@ -239,7 +239,7 @@ def _match(tables: Tables) -> Found:
 def _labeled(tables: Tables) -> Found:
     pair = TablePair(tables.every)
     known = fit_matcher(pair, [("", str(number)) for number in range(len(tables.every))], tables.known)
-    found = choose(score_candidates(known, pair), 1, 0, one_to_one=False).matches
+    found = choose(score_candidates(known, pair), pair.ranks, 1, 0, one_to_one=False).matches
     return Found(
         _nearest(found, len(tables.one.left)),
         lambda left, right: known.classifier.probabilities(pair.features(left, right)),

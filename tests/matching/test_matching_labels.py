@@ -144,6 +144,37 @@ def test_the_order_of_labels_and_batches_changes_nothing(tables: Any, matcher: M
     assert classifier.probabilities(whole)[7] == classifier.probabilities(whole[7:8])[0]
 
 
+@pytest.mark.parametrize("options", [{}, {"one_to_one": True, "threshold": 0.0}, {"top": 3, "threshold": 0.0}])
+@pytest.mark.parametrize("same", [False, True])
+def test_the_order_of_rows_changes_nothing_that_is_learned_or_chosen(options: dict[str, Any], same: bool) -> None:
+    left, right, labels = shop(60)
+    # Rows that differ in case and punctuation alone, so that many scores are equal.
+    left = {name: [*texts, *(text.upper() + "." for text in texts[:20])] for name, texts in left.items()}
+    if same:
+        left = right = {name: left[name] + right[name] for name in left}
+        labels = [(a, b + 80, match) for a, b, match in labels]
+    rng = random.Random(7)
+    orders = [rng.sample(range(size), size) for size in (len(left["name"]), len(right["name"]))]
+    if same:
+        orders[1] = orders[0]
+    tables = [{name: [texts[row] for row in order] for name, texts in table.items()}
+              for table, order in zip((left, right), orders, strict=True)]  # fmt: skip
+    found = gramvec.match(left, right, on=["name", "price"], labels=labels, **options)
+    again = gramvec.match(
+        tables[0], tables[0] if same else tables[1], on=["name", "price"],
+        labels=[(orders[0].index(a), orders[1].index(b), match) for a, b, match in labels], **options,
+    )  # fmt: skip
+    assert again.threshold == found.threshold and len(found.left)
+
+    def pairs(one: dict[str, list[str]], other: dict[str, list[str]], result: Any) -> list[tuple[Any, ...]]:
+        rows = zip(*(side.tolist() for side in result), strict=True)
+        texts = [([one[name][a] for name in one], [other[name][b] for name in other], score) for a, b, score in rows]
+        # One to one, a pair of one table is given once, with either row left.
+        return sorted((*sorted(map(tuple, sides)), score) for *sides, score in texts)
+
+    assert pairs(*tables, again) == pairs(left, right, found)
+
+
 def test_options_hold_for_what_was_learned_too(tables: Any, matcher: Matcher) -> None:
     left, right, _ = tables
     several = matcher.match(left, right, top=3, threshold=0)

@@ -276,7 +276,7 @@ def _matches_by(
 ) -> MatchResult:
     highest = known.top if top is None else _top(top)
     lowest = known.threshold if threshold is None else threshold
-    chosen = choose(score_candidates(known, pair), highest, lowest, one_to_one=one_to_one, same=pair.same)
+    chosen = choose(score_candidates(known, pair), pair.ranks, highest, lowest, one_to_one=one_to_one, same=pair.same)
     return MatchResult.of(chosen, fields, known)
 
 

@@ -68,6 +68,9 @@ def feature_names(columns: int) -> list[str]:
 class TablePair:
     """Two tables with their vectors, and the candidates and features of pairs of their rows.
 
+    Rows are compared in the order of their texts, so that what a matcher learns and finds is the same whatever order
+    they are given in. All methods speak of rows as they are given.
+
     Args:
         fields: the compared columns.
         blocks: as in `match_fields`.
@@ -93,14 +96,16 @@ class TablePair:
     ) -> None:
         scipy_sparse()
         self.weights = [field.weight for field in fields]
-        self._blocks = blocks
         self.ngrams = ngrams or NgramSettings()
         self.same = same
         self._threads, self._progress = threads, progress
         check_fields(fields)
-        self._given = [field._replace(weight=1.0) for field in fields]
-        self._fields = [folded_field(field) for field in fields]
-        self._vectors = ngram_vectors(self._fields, self.ngrams, progress)
+        self._orders = tuple(_order_rows(fields, blocks, side) for side in (0, 1))
+        self.ranks = tuple(np.argsort(order) for order in self._orders)
+        self._sorted = [Field(*map(_take, field[:2], self._orders), 1.0) for field in fields]
+        self._blocks = None if blocks is None else tuple(map(_take, blocks, self._orders))
+        self._fields = [folded_field(field) for field in self._sorted]
+        self._vectors = ngram_vectors(self._fields, self.ngrams, progress, np.concatenate(self._orders))
         left, right = (beside(side, self.weights) for side in zip(*self._vectors, strict=True))
         self._whole = left, right
 
@@ -115,13 +120,22 @@ class TablePair:
         return len(self.weights)
 
     def candidates(self) -> Matches:
-        """Return pairs that may be matches, each once, with their cosines, by left row, then right row.
+        """Return pairs that may be matches, each once, with their cosines, in the order of the texts of their rows.
 
         They are the DEPTH nearest rows of each row of both tables, by the columns and by all of them joined.
         """
         pairs = np.concatenate([rivals.pairs for rivals in self._rivals])
         left, right = np.unique(np.sort(pairs, axis=1) if self.same else pairs, axis=0).T
-        return Matches(left, right, self._whole[0].dots(left, self._whole[1], right))
+        cosines = self._whole[0].dots(left, self._whole[1], right)
+        rows = self._orders[0][left], self._orders[1][right]
+        return Matches(*self._lower_left(*rows), cosines)
+
+    def places(self, left: RowIds, right: RowIds) -> tuple[RowIds, RowIds]:
+        """Return the places of the rows of pairs among the sorted ones; of one table, the lower place left."""
+        return self._lower_left(self.ranks[0][left], self.ranks[1][right])
+
+    def _lower_left(self, left: RowIds, right: RowIds) -> tuple[RowIds, RowIds]:
+        return (np.minimum(left, right), np.maximum(left, right)) if self.same else (left, right)
 
     def features(self, left: RowIds, right: RowIds, progress: Progress = NO_PROGRESS) -> PairFeatures:
         """Return the features of pairs of rows, float32[p, features], in the order of `feature_names`.
@@ -141,10 +155,11 @@ class TablePair:
         progress.start("comparing pairs", len(left), "pairs")
         for start in range(0, len(left), BLOCK_PAIRS):
             part = slice(start, start + BLOCK_PAIRS)
-            yield self._block(left[part], right[part])
+            yield self._block(*self.places(left[part], right[part]))
             progress.advance(min(BLOCK_PAIRS, len(left) - start))
 
     def _block(self, left: RowIds, right: RowIds) -> PairFeatures:
+        """Return the features of pairs of places."""
         columns = [self._whole[0].dots(left, self._whole[1], right).astype(np.float64)]
         for number, rivals in enumerate(self._rivals):
             columns += rivals.above(left, right)
@@ -157,7 +172,7 @@ class TablePair:
     @cached_property
     def _likely(self) -> _Likely:
         return _Likely(
-            score_fields(self._given, self._blocks, same=self.same, threads=self._threads, progress=self._progress)
+            score_fields(self._sorted, self._blocks, same=self.same, threads=self._threads, progress=self._progress)
         )
 
     @cached_property
@@ -188,6 +203,16 @@ class TablePair:
     def _vectors_too(self) -> list[BothTables]:
         joined = self._joined_too[self.columns :]
         return [*self._vectors, *(ngram_vectors(joined, self.ngrams, self._progress) if joined else [])]
+
+
+def _order_rows(fields: Sequence[Field], blocks: Blocks | None, side: int) -> RowIds:
+    """Return the rows of a table in the order of their texts, and where these are equal of their numbers."""
+    texts = [*zip(*(field[:2][side] for field in fields), *([] if blocks is None else [blocks[side]]), strict=True)]
+    return np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
+
+
+def _take(texts: Sequence[str], rows: RowIds) -> list[str]:
+    return [texts[row] for row in rows.tolist()]
 
 
 class _Likely:

@@ -84,19 +84,35 @@ def check_choice(top: int | None, threshold: float | None) -> None:
 
 
 def choose(
-    scored: Matches, top: int | None, threshold: float, *, one_to_one: bool, same: bool = False
+    scored: Matches,
+    ranks: Sequence[Int64s],
+    top: int | None,
+    threshold: float,
+    *,
+    one_to_one: bool,
+    same: bool = False,
 ) -> ChosenMatches:
     """Choose matches from scored candidates: at least the threshold, `top` of each left row or one-to-one.
 
     With `same`, the candidates are pairs of one table, each given once. It is returned both ways, but by one-to-one.
+
+    Args:
+        scored: the candidates, each once.
+        ranks: int64[n] and int64[m], a number for each row of both tables; of equal scores the lowest are chosen.
+        top: right rows for a left row at most; None for all.
+        threshold: the lowest score, 0 to 1.
+        one_to_one: whether a row is in one match at most.
+        same: whether both are one table.
     """
     check_choice(top, threshold)
     above = select_pairs(scored, scored.scores >= np.float32(threshold))
     if one_to_one:
-        matches = pair_greedily(above, same=same)
+        matches = pair_greedily(above, ranks, same=same)
     else:
         above = _both_ways(above) if same else above
-        matches = above if top is None else select_pairs(above, places(above.left) < top)
+        order = np.lexsort((ranks[1][above.right], -above.scores, above.left))
+        matches = above if top is None else select_pairs(above, order[places(above.left[order]) < top])
+    matches = select_pairs(matches, np.lexsort((matches.right, -matches.scores, matches.left)))
     return ChosenMatches(matches, threshold, len(above.left) - len(matches.left), candidates=scored)
 
 
@@ -183,9 +199,18 @@ def check_fields(fields: Sequence[Field]) -> None:
 
 
 def ngram_vectors(
-    fields: Sequence[Field], settings: NgramSettings, progress: Progress = NO_PROGRESS
+    fields: Sequence[Field],
+    settings: NgramSettings,
+    progress: Progress = NO_PROGRESS,
+    rows: Int64s | None = None,
 ) -> list[BothTables]:
     """Return the n-gram vectors of length 1 of each column, without words, for the features of a matcher.
+
+    Args:
+        fields: the columns.
+        settings: of their n-grams.
+        progress: advances by texts.
+        rows: the rows of both tables, by which errors name them; None where they are in order.
 
     Raises:
         InputError: columns, weights or texts cannot be compared.
@@ -195,7 +220,7 @@ def ngram_vectors(
     progress.start("reading n-grams", total)
     found = []
     for field in fields:
-        with named_rows(len(field.left)):
+        with named_rows(len(field.left), rows):
             texts = [*field.left, *field.right]
             vectors = fit(texts, **settings._asdict(), progress=progress).embed(texts, progress=progress)
         found.append(split(vectors, len(field.left)))
@@ -258,24 +283,29 @@ def _in_blocks(
 
 
 def _both_ways(pairs: Matches) -> Matches:
-    """Return each pair of one table with either row on the left, by left row, then descending score."""
+    """Return each pair of one table with either row on the left."""
     left, right = np.append(pairs.left, pairs.right), np.append(pairs.right, pairs.left)
-    scores = np.append(pairs.scores, pairs.scores)
-    return select_pairs(Matches(left, right, scores), np.lexsort((right, -scores, left)))
+    return Matches(left, right, np.append(pairs.scores, pairs.scores))
 
 
-def pair_greedily(pairs: Matches, *, same: bool = False) -> Matches:
+def pair_greedily(pairs: Matches, ranks: Sequence[Int64s], *, same: bool = False) -> Matches:
     """Return one-to-one pairs: from the highest score down, a pair is taken if neither of its rows is in one yet.
 
-    With `same`, rows of both sides are of one table.
+    Args:
+        pairs: the candidates.
+        ranks: as of `choose`.
+        same: whether rows of both sides are of one table.
     """
     lefts: set[int] = set()
     rights = lefts if same else set[int]()
     kept = []
-    for at in np.lexsort((pairs.right, pairs.left, -pairs.scores)).tolist():
+    left, right = ranks[0][pairs.left], ranks[1][pairs.right]
+    if same:
+        left, right = np.minimum(left, right), np.maximum(left, right)
+    for at in np.lexsort((right, left, -pairs.scores)).tolist():
         left_row, right_row = int(pairs.left[at]), int(pairs.right[at])
         if left_row not in lefts and right_row not in rights:
             lefts.add(left_row)
             rights.add(right_row)
             kept.append(at)
-    return select_pairs(pairs, np.sort(np.array(kept, np.int64)))
+    return select_pairs(pairs, np.array(kept, np.int64))

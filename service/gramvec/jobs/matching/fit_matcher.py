@@ -75,7 +75,11 @@ def fit_matcher(
         labels = labels.lower_left()
     check_enough(labels)
     scikit_learn("ensemble")  # a missing library is reported before the work
-    features = pair.features(labels.left, labels.right, progress)
+    left, right = pair.places(labels.left, labels.right)
+    order = np.lexsort((right, left))
+    features = pair.features(labels.left[order], labels.right[order], progress)
+    # Which rows are held out does not depend on the order of rows either.
+    labels = PairLabels(left[order], right[order], labels.match[order])
     classifier, threshold, report = learn(features, labels, _some_candidates(pair))
     top = None if pair.same else top_of(labels)
     return LearnedMatcher(tuple(columns), tuple(pair.weights), pair.ngrams, classifier, threshold, top, report)

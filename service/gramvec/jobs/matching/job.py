@@ -229,7 +229,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         self._write_review(scored, threshold, ordered, tables, watch)
         if ordered is not None and self.keep_labels:
             scored = hold_labels(scored, ordered)
-        matched = choose(scored, self._limit(known.top), threshold, one_to_one=self.one_to_one, same=tables.same)
+        matched = choose(
+            scored, pair.ranks, self._limit(known.top), threshold, one_to_one=self.one_to_one, same=tables.same
+        )
         if labels is not None:
             _report_written(matched.matches, labels, watch)
         return matched, known
