@@ -15,7 +15,6 @@ from gramvec.errors import InputError, import_extra
 from gramvec.jobs.matching.features import LIKELY, PairFeatures, PairValues, TablePair
 from gramvec.jobs.matching.match_tables import threshold_of
 from gramvec.jobs.matching.matcher import (
-    BoostedTrees,
     LabelReport,
     LearnedMatcher,
     LinearClassifier,
@@ -23,7 +22,7 @@ from gramvec.jobs.matching.matcher import (
     PairLabels,
 )
 from gramvec.jobs.matching.nearest import RowIds
-from gramvec.jobs.pairs.trees import trees_of_scikit_learn
+from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.progress import NO_PROGRESS, Progress
 
 FOLDS = 5
@@ -248,7 +247,7 @@ def _fit_logistic(features: PairFeatures, match: NDArray[np.bool_], *, pull: flo
     return LinearClassifier(means, scales, coefficients[:-1], float(coefficients[-1]))
 
 
-def _fit_boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTrees:
+def _fit_boosted(features: PairFeatures, match: NDArray[np.bool_]) -> Trees:
     fewest = max(1, min(LEAF_PAIRS, len(match) // 10))
     fitted = scikit_learn("ensemble").HistGradientBoostingClassifier(
         max_iter=TREES, learning_rate=RATE, max_leaf_nodes=LEAVES, min_samples_leaf=fewest,
@@ -258,8 +257,7 @@ def _fit_boosted(features: PairFeatures, match: NDArray[np.bool_]) -> BoostedTre
     with import_module("threadpoolctl").threadpool_limits(1):
         fitted.fit(features, match)
         wanted = fitted.predict_proba(features)[:, 1]
-    trees = trees_of_scikit_learn(fitted)  # the probabilities are checked below
-    made = BoostedTrees(trees.base, trees.starts, trees.feature, trees.cut, trees.below, trees.above, trees.value)
+    made = trees_of_scikit_learn(fitted)  # the probabilities are checked below
     if not np.allclose(made.probabilities(features), wanted, rtol=0, atol=CLOSE):
         raise InputError("this scikit-learn stores its trees in an unknown way; install an older one")
     return made

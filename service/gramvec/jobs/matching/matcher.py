@@ -1,9 +1,8 @@
-"""Learned matchers: a classifier of pairs with its threshold, evaluated by numpy, and the pairs it scores."""
+"""Learned matchers: a classifier of pairs with its threshold, and the pairs it scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +11,9 @@ from numpy.typing import NDArray
 from gramvec.jobs.matching.features import PairFeatures, PairValues, TablePair
 from gramvec.jobs.matching.fields import NgramSettings
 from gramvec.jobs.matching.nearest import Matches, RowIds, select_pairs
+from gramvec.jobs.pairs.trees import Trees
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats
-
-NodeIds = NDArray[np.int32]
-
-# Pairs that walk down a tree together: their features stay in a core's cache.
-BLOCK_PAIRS = 16_384
 
 
 @dataclass(frozen=True)
@@ -36,61 +31,7 @@ class LinearClassifier:
         return _sigmoid(terms.sum(axis=1) + self.intercept)
 
 
-@dataclass(frozen=True)
-class BoostedTrees:
-    """Boosted trees, node after node.
-
-    A pair goes from a tree's first node to `below` where its feature is at most the cut, else to `above`, until a leaf.
-    The values of its leaves are added to `base`.
-
-    Attributes:
-        base: the sum before the first tree.
-        starts: int32[trees + 1], each tree's first node.
-        feature: int32[n], -1 for a leaf.
-        cut: float64[n].
-        below: int32[n], a node of the same tree that comes after this one; not read for a leaf.
-        above: int32[n], likewise.
-        value: float64[n].
-    """
-
-    base: float
-    starts: NodeIds
-    feature: NodeIds
-    cut: PairValues
-    below: NodeIds
-    above: NodeIds
-    value: PairValues
-
-    def probabilities(self, features: PairFeatures) -> PairValues:
-        """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
-        sums = np.full(len(features), self.base)
-        for start in range(0, len(features), BLOCK_PAIRS):
-            block = np.ascontiguousarray(features[start : start + BLOCK_PAIRS].T)
-            for first, depth in zip(self.starts[:-1].tolist(), self.depths.tolist(), strict=True):
-                sums[start : start + BLOCK_PAIRS] += self.value[self._leaves(block, first, depth)]
-        return _sigmoid(sums)
-
-    def _leaves(self, block: PairFeatures, first: int, depth: int) -> RowIds:
-        """Return the leaf of each pair, int64[p], of float32[features, p]."""
-        pairs = np.arange(block.shape[1])
-        node = np.full(block.shape[1], first, np.int64)
-        for _ in range(depth):
-            feature = self.feature[node]
-            next_one = np.where(block[feature, pairs] <= self.cut[node], self.below[node], self.above[node])
-            node = np.where(feature < 0, node, next_one)
-        return node
-
-    @cached_property
-    def depths(self) -> NodeIds:
-        """Edges from each tree's first node to its lowest leaf, int32[trees]."""
-        depth = np.zeros(len(self.feature), np.int32)
-        # From the last node up: children stand after their parent.
-        for node in np.flatnonzero(self.feature >= 0)[::-1].tolist():
-            depth[node] = 1 + max(depth[self.below[node]], depth[self.above[node]])
-        return depth[self.starts[:-1]]
-
-
-PairClassifier = LinearClassifier | BoostedTrees
+PairClassifier = LinearClassifier | Trees
 
 
 class PairLabels(NamedTuple):

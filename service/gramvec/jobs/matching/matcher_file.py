@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from gramvec.errors import InputError, quote
 from gramvec.jobs.matching.features import feature_names
 from gramvec.jobs.matching.fields import MAX_COLUMNS, NgramSettings
-from gramvec.jobs.matching.matcher import BoostedTrees, LabelReport, LearnedMatcher, LinearClassifier, PairClassifier
+from gramvec.jobs.matching.matcher import LabelReport, LearnedMatcher, LinearClassifier, PairClassifier
+from gramvec.jobs.pairs.trees import Trees
 from gramvec.jobs.tables.staging import whole
 from gramvec.lexical.sparse import WEIGHTINGS
 
@@ -47,7 +48,10 @@ def save_matcher(matcher: LearnedMatcher, path: Path) -> None:
         "threshold": matcher.threshold,
         "top": matcher.top,
         "report": matcher.report._asdict(),
-        "classifier": {name: getattr(classifier, name) for name in classifier.__dataclass_fields__},
+        # Features are finite, so that it does not matter where a missing one would go.
+        "classifier": {
+            name: getattr(classifier, name) for name in classifier.__dataclass_fields__ if name != "missing"
+        },
     }
     data = orjson.dumps(record, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
     try:
@@ -126,20 +130,21 @@ def _classifier(record: Mapping[str, Any], features: int) -> PairClassifier:
     feature = _ints(record, "feature", 1, MAX_NODES, -1, features - 1)
     nodes = len(feature)
     starts = _ints(record, "starts", 2, MAX_TREES + 1, 0, nodes)
-    trees = BoostedTrees(
+    trees = Trees(
         _number(record, "base", -MAX_NUMBER, MAX_NUMBER),
         starts,
         feature,
         _floats(record, "cut", nodes),
         _ints(record, "below", nodes, nodes, 0, nodes - 1),
         _ints(record, "above", nodes, nodes, 0, nodes - 1),
+        np.zeros(nodes, np.uint8),
         _floats(record, "value", nodes),
     )
     _check_trees(trees)
     return trees
 
 
-def _check_trees(trees: BoostedTrees) -> None:
+def _check_trees(trees: Trees) -> None:
     """Check that children stand after their parent in the same tree, so that there is no cycle, and the depth."""
     nodes = len(trees.feature)
     if trees.starts[0] != 0 or trees.starts[-1] != nodes or not (np.diff(trees.starts) > 0).all():
@@ -150,7 +155,11 @@ def _check_trees(trees: BoostedTrees) -> None:
     for children in (trees.below, trees.above):
         if not ((children > place) & (children < end))[inner].all():
             raise _InvalidMatcher("a node does not stand after its parent")
-    if trees.depths.max() > MAX_DEPTH:
+    depth = np.zeros(nodes, np.int32)
+    # From the last node up, edges to the lowest leaf: children stand after their parent.
+    for node in np.flatnonzero(inner)[::-1].tolist():
+        depth[node] = 1 + max(depth[trees.below[node]], depth[trees.above[node]])
+    if depth.max() > MAX_DEPTH:
         raise _InvalidMatcher(f"a tree has more than {MAX_DEPTH} levels")
 
 
