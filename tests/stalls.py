@@ -20,13 +20,14 @@ STANDS_SECONDS = 0.01, 0.4
 
 
 def descendants(root: int) -> list[int]:
-    """`root` and all below it; Linux alone tells."""
+    """`root` and all below it but those that a test has stopped; Linux alone tells."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                children.setdefault(parent, []).append(int(entry.name))
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if state != "T":
+                    children.setdefault(int(parent), []).append(int(entry.name))
     found = [root]
     for process in found:
         found += children.get(process, [])
