@@ -58,7 +58,7 @@ def test_a_kill_leaves_no_file(arguments: list[str], tmp_path: Path) -> None:
     numbers = Random(0)
     (tmp_path / "a.csv").write_text("name,town\nann,oslo\n")
     # More than a pipe holds.
-    rows = (" ".join(f"{numbers.getrandbits(40):x}" for _ in range(600)) for _ in range(40))
+    rows = (" ".join(f"{numbers.getrandbits(40):x}" for _ in range(600)) for _ in range(16))
     (tmp_path / "b.csv").write_text("name\n" + "".join(f"{row}\n" for row in rows))
     with running(*arguments, folder=tmp_path) as process:
         assert process.stdin is not None
