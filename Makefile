@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 MODELS := gramvec-en charagram-phrase paragram-phrase sif
 # One thread a process: the kernels are small, and timings stay comparable.
 export OMP_NUM_THREADS ?= 1
+# Where a container sets it, each of the hundreds of processes that tests start compiles gramvec and its own tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help help-all needs-data serve test test-all check format bench train clean
 .DEFAULT_GOAL := help
