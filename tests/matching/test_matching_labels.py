@@ -25,7 +25,8 @@ from gramvec.jobs.matching.api import Matcher
 from gramvec.jobs.matching.features import LIKELY, TablePair, codes_of, feature_names, number_of
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import labels_of, read_labels
-from gramvec.jobs.matching.matcher import PairLabels, hold_labels
+from gramvec.jobs.matching.learned_reasons import HeldReasons, LearnedReasons
+from gramvec.jobs.matching.matcher import PairLabels, hold_labels, score_candidates
 from gramvec.jobs.matching.matcher_file import load_matcher
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.matching.proposals import propose_matches
@@ -173,6 +174,34 @@ def test_the_order_of_rows_changes_nothing_that_is_learned_or_chosen(options: di
         return sorted((*sorted(map(tuple, sides)), score) for *sides, score in texts)
 
     assert pairs(*tables, again) == pairs(left, right, found)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_reasons_of_what_was_learned_sum_to_the_log_odds(tables: Any, either: Matcher, same: bool) -> None:
+    left, right, _ = tables
+    fields = [Field(left[name], right[name], 1.0) for name in ("name", "price")]
+    if same:
+        fields = [Field(field.left + field.right, field.left + field.right, 1.0) for field in fields]
+    pair = TablePair(fields, ngrams=either.learned.ngrams, same=same, explain=True)
+    scored = score_candidates(either.learned, pair)
+    rows = np.append(scored.left[:300], -1), np.append(scored.right[:300], 3)
+    reasons = LearnedReasons(either.learned, pair)
+    told = [*reasons.of(*rows, ["name", "price"], lambda one, other: f"{one} {other}")]
+    assert len(told) == len(rows[0]) and told[-1].reasons == []
+    sums = np.array([one.start + sum(reason.adds for reason in one.reasons) for one in told[:-1]])
+    assert np.allclose(1 / (1 + np.exp(-sums)), scored.scores[:300], atol=1e-4)
+    # These trees look at the words of all columns alone.
+    if either.report.kind == "logistic":
+        price = {reason.says for one in told for reason in one.reasons if reason.about == "price"}
+        assert price >= {"nearly equal", "different", "empty"}
+        assert {"name", "words", "rivals"} <= {reason.about for one in told for reason in one.reasons}
+
+
+def test_a_labeled_pair_has_its_label_for_a_reason() -> None:
+    labels = PairLabels(np.array([0, 1]), np.array([2, 3]), np.array([True, False]))
+    rows = np.array([2, 1, 1, 0]), np.array([0, 1, 3, 3])
+    told = [*HeldReasons(None, labels, same=True).of(*rows, ["name"], lambda one, other: "")]
+    assert [[reason.about for reason in one.reasons] for one in told] == [["labels"], ["equal rows"], [], []]
 
 
 def test_options_hold_for_what_was_learned_too(tables: Any, matcher: Matcher) -> None:

@@ -248,16 +248,16 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
         for name, asked in (("precision", self.precision is not None), ("explain", self.explain)):
             if asked and self.against is not None:
                 raise OptionError(f"{name}: is of pairs of lines of the file; leave it out, or `against`", field=name)
-            if asked and (self.labels or self.matcher):
-                raise OptionError(
-                    f"{name}: is of the pair model, and a matcher has its own scores; leave it out, or what teaches it",
-                    field=name,
-                )
             if asked and self.by == "meaning":
                 raise OptionError(
                     f'{name}: is of probabilities, and meanings have cosines; leave it out, or `by="meaning"`',
                     field=name,
                 )
+        if self.precision is not None and (self.labels or self.matcher):
+            raise OptionError(
+                "precision: is of the pair model, and a matcher has its own scores; leave it out, or what teaches it",
+                field="precision",
+            )
         if self.explain and (self.groups or self.output is None):
             raise OptionError("explain: is for the list of pairs; name `output`, without `groups`", field="explain")
         return self
@@ -449,8 +449,8 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
             for sentence in of_texts.sentences():
                 watch.report(sentence)
         found = labeled_pairs(
-            distinct.columns, table.on, labels, known, self.threshold, threads=self.threads or count_cores(),
-            max_pairs=limit, progress=watch,
+            distinct.columns, table.on, labels, known, self.threshold, explain=self.explain or self.report is not None,
+            threads=self.threads or count_cores(), max_pairs=limit, progress=watch,
         )  # fmt: skip
         if found.why_not is not None:
             watch.report(f"{found.why_not}; the labels hold for their pairs, and the pair model scores the others")

@@ -15,6 +15,7 @@ from gramvec.jobs.duplicates.pairs import NearPairs, groups
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.fit_matcher import check_enough, fit_matcher
+from gramvec.jobs.matching.learned_reasons import HeldReasons, LearnedReasons
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, score_candidates
 from gramvec.jobs.matching.nearest import Matches
 from gramvec.progress import NO_PROGRESS, Progress
@@ -89,6 +90,7 @@ def labeled_pairs(
     known: LearnedMatcher | None,
     threshold: float | None = None,
     *,
+    explain: bool = False,
     threads: int = 1,
     max_pairs: int | None = None,
     progress: Progress = NO_PROGRESS,
@@ -103,6 +105,7 @@ def labeled_pairs(
         labels: pairs of different rows, the lower one left, each once; None without labels.
         known: a matcher that learned before; None to learn from the labels.
         threshold: the lowest probability; None for the matcher's own.
+        explain: keep what tells why pairs have their scores.
         threads: of the comparison.
         max_pairs: pairs that may be found.
         progress: shows the tasks.
@@ -119,23 +122,31 @@ def labeled_pairs(
         try:
             check_enough(labels)
         except InputError as error:
-            likely = likely_pairs(columns, threshold, threads=threads, max_pairs=max_pairs, progress=progress)
-            held, candidates = (_hold(pairs, with_implied(labels)) for pairs in (likely.pairs, likely.candidates))
-            return TaughtPairs(likely._replace(pairs=held, candidates=candidates), None, str(error))
+            likely = likely_pairs(
+                columns, threshold, explain=explain, threads=threads, max_pairs=max_pairs, progress=progress
+            )
+            implied = with_implied(labels)
+            held, candidates = (_hold(pairs, implied) for pairs in (likely.pairs, likely.candidates))
+            reasons = HeldReasons(likely.reasons, implied, same=True) if explain else None
+            return TaughtPairs(likely._replace(pairs=held, candidates=candidates, reasons=reasons), None, str(error))
     weights = [1.0] * len(columns) if known is None else known.weights
     fields = [Field(texts, texts, weight) for texts, weight in zip(columns, weights, strict=True)]
-    pair = TablePair(fields, ngrams=known.ngrams if known else None, same=True, threads=threads, progress=progress)
+    pair = TablePair(
+        fields, ngrams=known.ngrams if known else None, same=True, explain=explain, threads=threads, progress=progress
+    )
     if known is None:
         assert labels is not None
         known = fit_matcher(pair, [(name, name) for name in names], labels, progress)
     scored = score_candidates(known, pair, progress)
-    candidates = _hold(NearPairs(*scored), None if labels is None else with_implied(labels))
+    implied = None if labels is None else with_implied(labels)
+    candidates = _hold(NearPairs(*scored), implied)
     lowest = known.threshold if threshold is None else threshold
     kept = candidates.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise `threshold`, or the most pairs (`max_pairs`)")
     pairs = NearPairs(candidates.left[kept], candidates.right[kept], candidates.scores[kept])
-    return TaughtPairs(LikelyPairs(pairs, lowest, None, lowest, candidates=candidates), known)
+    reasons = HeldReasons(LearnedReasons(known, pair), implied, same=True) if explain else None
+    return TaughtPairs(LikelyPairs(pairs, lowest, None, lowest, candidates=candidates, reasons=reasons), known)
 
 
 def with_implied(labels: PairLabels) -> PairLabels:

@@ -13,7 +13,7 @@ from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
 from gramvec.jobs.matching.candidates import PLAIN, count_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import check_precision, own_threshold, score_fields
-from gramvec.jobs.matching.reasons import MatchReasons
+from gramvec.jobs.matching.reasons import TellsReasons
 from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import ExpectedShare, one_table_model, two_table_model
 from gramvec.jobs.pairs.scores import score_pairs_of_tables
@@ -42,7 +42,7 @@ class LikelyPairs(NamedTuple):
     sampled: int = 0
     sampled_found: int = 0
     candidates: NearPairs = NO_PAIRS
-    reasons: MatchReasons | None = None
+    reasons: TellsReasons | None = None
 
     def sure_pairs(self) -> NearPairs:
         """Return the pairs by which rows go."""

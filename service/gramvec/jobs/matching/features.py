@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from gramvec.jobs.matching.groups import GroupPairs
 from gramvec.jobs.matching.match_tables import score_fields
 from gramvec.jobs.matching.nearest import Matches, RowIds, scipy_sparse, select_pairs
 from gramvec.jobs.matching.scoring import beside, leads, two_nearest
+from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.lexical.sparse import MAX_CHARACTERS, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
 from gramvec.progress import NO_PROGRESS, Progress
@@ -77,6 +78,7 @@ class TablePair:
         ngrams: settings of the cosine; a matcher's own where it has one.
         same: whether both are one table, of which no row is compared with itself and each pair is given once, the lower
             row left.
+        explain: keep what tells why the pair model gives pairs their scores.
         threads: threads of the sparse product.
         progress: as in `match_fields`.
 
@@ -91,6 +93,7 @@ class TablePair:
         *,
         ngrams: NgramSettings | None = None,
         same: bool = False,
+        explain: bool = False,
         threads: int = 1,
         progress: Progress = NO_PROGRESS,
     ) -> None:
@@ -98,6 +101,7 @@ class TablePair:
         self.weights = [field.weight for field in fields]
         self.ngrams = ngrams or NgramSettings()
         self.same = same
+        self._explain = explain
         self._threads, self._progress = threads, progress
         check_fields(fields)
         self._orders = tuple(_order_rows(fields, blocks, side) for side in (0, 1))
@@ -133,6 +137,18 @@ class TablePair:
     def places(self, left: RowIds, right: RowIds) -> tuple[RowIds, RowIds]:
         """Return the places of the rows of pairs among the sorted ones; of one table, the lower place left."""
         return self._lower_left(self.ranks[0][left], self.ranks[1][right])
+
+    def reasons(
+        self, left: RowIds, right: RowIds, names: Sequence[str], words: Callable[[int, int], str]
+    ) -> Iterator[PairReasons]:
+        """Yield the reasons of the pair model's scores, as `MatchReasons.of` does, if `explain` asked for them."""
+        assert self._scored.reasons is not None
+        places = [np.append(ranks, -1)[rows] for ranks, rows in zip(self.ranks, (left, right), strict=True)]
+
+        def words_of_places(a: int, b: int) -> str:
+            return words(int(self._orders[0][a]), int(self._orders[1][b]))
+
+        return self._scored.reasons.of(*places, names, words_of_places)
 
     def _lower_left(self, left: RowIds, right: RowIds) -> tuple[RowIds, RowIds]:
         return (np.minimum(left, right), np.maximum(left, right)) if self.same else (left, right)
@@ -170,10 +186,15 @@ class TablePair:
         return np.stack(columns, axis=1).astype(np.float32)
 
     @cached_property
+    def _scored(self) -> GroupPairs:
+        return score_fields(
+            self._sorted, self._blocks, same=self.same, explain=self._explain, threads=self._threads,
+            progress=self._progress,
+        )  # fmt: skip
+
+    @cached_property
     def _likely(self) -> _Likely:
-        return _Likely(
-            score_fields(self._sorted, self._blocks, same=self.same, threads=self._threads, progress=self._progress)
-        )
+        return _Likely(self._scored)
 
     @cached_property
     def _texts(self) -> list[_Text]:

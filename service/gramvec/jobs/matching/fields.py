@@ -11,7 +11,7 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
-from gramvec.jobs.matching.reasons import MatchReasons
+from gramvec.jobs.matching.reasons import TellsReasons
 from gramvec.jobs.matching.scoring import (
     NGRAM_SHARE,
     WORD_SHARE,
@@ -72,7 +72,7 @@ class ChosenMatches(NamedTuple):
     below: int = 0
     expected: ExpectedShare | None = None
     candidates: Matches = NO_MATCHES
-    reasons: MatchReasons | None = None
+    reasons: TellsReasons | None = None
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:

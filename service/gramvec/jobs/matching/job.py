@@ -26,6 +26,7 @@ from gramvec.jobs.matching.fields import ChosenMatches, Field, choose
 from gramvec.jobs.matching.fit_matcher import fit_matcher
 from gramvec.jobs.matching.inputs import DIGEST
 from gramvec.jobs.matching.label_options import PairLabelOptions, report_learned
+from gramvec.jobs.matching.learned_reasons import HeldReasons, LearnedReasons
 from gramvec.jobs.matching.match_rows import (
     COUNTED,
     EXPLAINED,
@@ -72,8 +73,8 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         one_to_one: write each row in one match at most.
         columns: write the "compared" texts, or "all" columns of both rows.
         unmatched: write the rows of both tables that are in no match, too.
-        explain: add the words that both texts share, and those that only one has; and without labels what counted for
-            and against the pair, by column.
+        explain: add the words that both texts share, those that only one has, and what counted for and against the
+            pair, by column.
         keep_labels: write labeled pairs as the labels have them.
         save_matcher: write what the labels taught to this file.
         review: write the pairs to label next to this file.
@@ -213,8 +214,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         if self.labels:
             ids = tables.left.ids, tables.right.ids
             labels = self.read_labels(*ids, tables.digest_of, self.on_error, watch, numbered=tables.numbered)
+        explain = self.explain or self.report is not None
         pair = TablePair(
-            tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same,
+            tables.fields, tables.blocks, ngrams=known.ngrams if known else None, same=tables.same, explain=explain,
             threads=self.threads or count_cores(), progress=watch,
         )  # fmt: skip
         if labels is not None:
@@ -234,6 +236,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         )
         if labels is not None:
             _report_written(matched.matches, labels, watch)
+        if explain:
+            held = HeldReasons(LearnedReasons(known, pair), ordered if self.keep_labels else None, tables.same)
+            matched = matched._replace(reasons=held)
         return matched, known
 
     def _write_review(

@@ -27,8 +27,17 @@ class LinearClassifier:
 
     def probabilities(self, features: PairFeatures) -> PairValues:
         """Return float64[p], 0 to 1, for float32[p, features]. A row has the same value in any batch."""
-        terms = (features - self.means) / self.scales * self.coefficients
-        return _sigmoid(terms.sum(axis=1) + self.intercept)
+        return _sigmoid(self.contributions(features).sum(axis=1) + self.intercept)
+
+    @property
+    def start(self) -> float:
+        """The log odds before anything is known of a pair, to which `contributions` are added."""
+        return self.intercept
+
+    def contributions(self, features: PairFeatures) -> PairValues:
+        """Return what each feature adds to the log odds, float64[p, features]."""
+        added: PairValues = (features - self.means) / self.scales * self.coefficients
+        return added
 
 
 PairClassifier = LinearClassifier | Trees

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,6 +15,15 @@ from gramvec.text.arrays import Int64s
 BLOCK_PAIRS = 4_096
 EQUAL = PairReasons([ScoreReason(OTHERS[EQUAL_ROWS], f"at least {SURE}", log_odds(SURE))], 0.0)
 UNKNOWN = PairReasons([], 0.0)
+
+
+class TellsReasons(Protocol):
+    """What tells why two rows have their score."""
+
+    def of(
+        self, left: Int64s, right: Int64s, names: Sequence[str], words: Callable[[int, int], str]
+    ) -> Iterator[PairReasons]:
+        """Yield the reasons of pairs of rows, as `MatchReasons.of` does."""
 
 
 class MatchReasons(NamedTuple):

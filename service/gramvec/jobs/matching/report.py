@@ -11,7 +11,7 @@ import numpy as np
 from gramvec.jobs.matching.fields import ChosenMatches, Field
 from gramvec.jobs.matching.match_rows import words_of_one
 from gramvec.jobs.matching.nearest import Matches, select_pairs
-from gramvec.jobs.matching.reasons import MatchReasons
+from gramvec.jobs.matching.reasons import TellsReasons
 from gramvec.jobs.pairs.figures import OF_PAIR, pair_figures, read_rows
 from gramvec.jobs.pairs.model import FOLDER
 from gramvec.jobs.pairs.reasons import PairReasons
@@ -123,7 +123,7 @@ def list_pairs(
     fields: Sequence[Field],
     columns: Sequence[tuple[str, str]],
     names: tuple[RowName, RowName],
-    reasons: MatchReasons | None = None,
+    reasons: TellsReasons | None = None,
     *,
     groups: bool = False,
 ) -> list[PairList]:
