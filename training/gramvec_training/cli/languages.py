@@ -41,7 +41,10 @@ def languages(config: Path, out: Path, data: Path | None, cache: Path, threads: 
     from gramvec_training.teachers import open_teacher
 
     wanted = load_languages(config)
-    teacher = open_teacher(wanted.teacher.model, cache, device=choose_device("auto"), threads=threads)
+    taught = wanted.teacher
+    teacher = open_teacher(
+        taught.model, cache, device=choose_device("auto"), threads=threads, precision=taught.precision
+    )
     with closing(TerminalWatch()) as watch:
         table = build_table(wanted, data, teacher, progress=watch)
     command = format_command("languages", show_path(config))

