@@ -170,6 +170,53 @@ def test_pairs_are_made_of_each_layout(mirror: Mirror, tmp_path: Path, reader: s
     assert make(mirror, recipe(reader, files, text, file="train/a.pairs.tsv.gz"), tmp_path) == text
 
 
+TRANSLATED = {
+    "sentences": ({"a.txt": b"Go.\tGeh.\tCC-BY\nGo.\tGeh.\tCC-BY\nGo.\tGo.\n"}, "Go.\tGeh.\n"),
+    "beside the first": (
+        {"en": b"a  cat\na dog\n", "de": b"eine Katze\nein Hund\n", "fr": b"un chat\nun chien\n"},
+        "a cat\teine Katze\na dog\tein Hund\na cat\tun chat\na dog\tun chien\n",
+    ),
+    "annotations": (
+        {"en.json": b'{"annotations": {"annotations": {"x": {"tts": ["fox"], "default": ["red", "fox"]}, '
+         b'"y": {"tts": ["owl"], "default": ["bird"]}, "z": {"default": ["no name"]}}}}',
+         "de.json": b'{"annotations": {"annotations": {"x": {"tts": ["Fuchs"], "default": ["rot"]}}}}'},
+        "fox\tFuchs\nfox red\trot\n",
+    ),
+    "dictionary": (
+        {"en-de.txt": b"# License :: open\nfeverish {adj} (in the state of having a fever) :: [old] fiebrig {m}, "
+         b"febril /fe/, a, feminine plural of the other\nfez {n} SEE: hat ::\nnothing here\n"},
+        "feverish\tfiebrig\nfeverish\tfebril\nfeverish\ta\n",
+    ),
+    "pages": (
+        {"pages/common/tar.md": b"# tar\n\n> Archiving tool.\n> More: <https://x>.\n\n- pack `[i]t`:\n\n"
+         b"`tar cf {{x}}`\n",
+         "pages.de/common/tar.md": b"> Archivierung.\n> Mehr: <https://x>.\n\n- Erstelle es:\n",
+         "pages.fr/common/tar.md": b"> Archivage.\n", "pages.fr/common/cp.md": b"> Autre.\n"},
+        "Archiving tool.\tArchivierung.\npack it\tErstelle es\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", TRANSLATED)
+def test_translations_are_made_of_each_layout(mirror: Mirror, tmp_path: Path, reader: str) -> None:
+    mirror.files, text = TRANSLATED[reader]
+    one = recipe(reader, mirror.files, text.encode(), file="train/languages/translations/a.translations.tsv.gz")
+    assert make(mirror, one, tmp_path).decode() == text
+
+
+def test_translations_beside_a_file_of_other_length_are_refused(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.files = {"en": b"a\nb\n", "de": b"c\n"}
+    one = recipe("beside the first", mirror.files, b"", file="train/languages/translations/a.translations.tsv.gz")
+    with pytest.raises(ServiceError, match="shorter"):
+        make(mirror, one, tmp_path)
+
+
+def test_what_is_withheld_is_the_lines_as_they_are(mirror: Mirror, tmp_path: Path) -> None:
+    mirror.files = {"a": b"one \ntwo\n", "b": b"eins\n"}
+    one = recipe("texts", mirror.files, b"one \ntwo\neins\n", file="train/languages/withheld.txt.gz")
+    assert make(mirror, one, tmp_path) == b"one \ntwo\neins\n"
+
+
 def test_lines_scores_turns_and_paragraphs_are_made(mirror: Mirror, tmp_path: Path) -> None:
     words = b"the 2\nof 1"
     scored = b"\tno\tscore\n4.400\ta b \tc\textra\n"

@@ -13,15 +13,26 @@ from corpora.openstax import read_openstax
 from corpora.readers import Files, Reader
 from corpora.recipe import Recipe
 from corpora.tatoeba import read_english, read_same_translation
+from corpora.translations import (
+    read_annotations,
+    read_beside_first,
+    read_dictionary,
+    read_lines,
+    read_pages,
+    read_sentences,
+)
 from corpora.wordfreq import read_wordfreq
 
 AS_THEY_ARE = "lines"
 READERS: dict[str, Reader] = {
+    "annotations": read_annotations,
+    "beside the first": read_beside_first,
     "bible": read_bible,
     "codespell": readers.read_codespell,
     "dart": readers.read_dart,
     "definitions": readers.read_definitions,
     "dialogs": read_dialogs,
+    "dictionary": read_dictionary,
     "english": read_english,
     "intents": readers.read_intents,
     "json": readers.read_json_columns,
@@ -29,16 +40,19 @@ READERS: dict[str, Reader] = {
     "lexicon": readers.read_lexicon,
     "onestop": readers.read_onestop,
     "openstax": read_openstax,
+    "pages": read_pages,
     "paragraphs": readers.read_paragraphs,
     "paraqa": readers.read_paraqa,
     "rows": readers.read_rows,
     "same translation": read_same_translation,
+    "sentences": read_sentences,
     "side by side": readers.read_side_by_side,
     "sides": readers.read_sides,
     "sides of the first": readers.read_sides_of_first,
     "similarity": readers.read_similarity,
     "squad": readers.read_squad,
     "synonyms": readers.read_synonyms,
+    "texts": read_lines,
     "texts of a key": readers.read_texts_of_key,
     "typos": readers.read_typos,
     "wordfreq": read_wordfreq,
@@ -69,6 +83,8 @@ def write(recipe: Recipe, files: Files, withheld: Set[str]) -> bytes:
         lines = writers.write_groups(records, withheld=withheld, at_most=recipe.at_most, cleaned=cleaned)
     elif ".pairs." in recipe.file:
         lines = writers.write_pairs(records)
+    elif ".translations." in recipe.file:
+        lines = writers.write_translations(records)
     else:
         lines = _TEXTS.get(recipe.reader, writers.write_columns)(records)
     return "".join(f"{line}\n" for line in lines).encode()

@@ -12,7 +12,7 @@ from corpora.recipe import AuthorsFile
 from corpora.writers import clean
 
 
-def _read_pairs(file: AuthorsFile) -> Iterator[tuple[str, str]]:
+def read_pairs(file: AuthorsFile) -> Iterator[tuple[str, str]]:
     """Yield each English sentence and its translation."""
     text = _unzip(file.data) if file.path.endswith(".zip") else file.text
     for line in text.split("\n"):
@@ -36,7 +36,7 @@ def read_same_translation(files: Files, columns: Sequence[str]) -> Records:
     for language in dict.fromkeys(columns):
         groups: dict[str, dict[str, None]] = {}
         for file, own in zip(files, columns, strict=True):
-            for english, translation in _read_pairs(file) if own == language else ():
+            for english, translation in read_pairs(file) if own == language else ():
                 key = re.sub(r"\W+", " ", translation.lower()).strip()
                 groups.setdefault(key, {})[english] = None
         yield from (list(sentences) for sentences in groups.values() if len(sentences) > 1)
@@ -44,5 +44,5 @@ def read_same_translation(files: Files, columns: Sequence[str]) -> Records:
 
 def read_english(files: Files, columns: Sequence[str]) -> Records:
     """Yield each English sentence once, sorted."""
-    sentences = {english for file in files for english, _ in _read_pairs(file)}
+    sentences = {english for file in files for english, _ in read_pairs(file)}
     yield from ((sentence,) for sentence in sorted(map(clean, sentences)))

@@ -15,6 +15,7 @@ _SPACES = re.compile(r"\s+")
 _OTHER = re.compile(r"[^a-z0-9]+")
 _SHORTEST_PARAGRAPH = 20  # characters
 _SHORTEST_TURN = 15
+_LONGEST_TRANSLATION = 400
 
 
 def clean(text: str) -> str:
@@ -79,6 +80,21 @@ def write_pairs(records: Iterable[Sequence[str]]) -> Iterator[str]:
         if all(pair) and pair[0] != pair[1] and frozenset(pair) not in known:
             known.add(frozenset(pair))
             yield "\t".join(pair)
+
+
+def write_translations(records: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a line for each text with its translation: neither empty nor of more than 400 characters, each pair once.
+
+    A text that is its own translation, in whatever case, is left out.
+    """
+    known: set[str] = set()
+    for record in records:
+        text, translation = map(clean, record)
+        line = f"{text}\t{translation}"
+        kept = 0 < len(text) <= _LONGEST_TRANSLATION and 0 < len(translation) <= _LONGEST_TRANSLATION
+        if kept and text.casefold() != translation.casefold() and line not in known:
+            known.add(line)
+            yield line
 
 
 def write_texts(
