@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 
 import gramvec
@@ -22,10 +24,13 @@ from gramvec_training.data.languages import (
     share_pieces,
     spell_ngrams,
 )
+from gramvec_training.data.translations import WordCutter, read_translations
 from gramvec_training.fitting.ridge import solve_ridge
+from gramvec_training.fitting.translations import Tying, margin_softmax, tie_translations
 from gramvec_training.runs.languages import (
     Languages,
     build_table,
+    choose_rows,
     count_spellings,
     export_languages,
     load_languages,
@@ -154,6 +159,107 @@ def test_a_listed_word_has_its_vector_and_another_its_ngrams(wordnets: Path, tmp
         assert not vectors[4].any()
     card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
     assert "2 things" in card
+
+
+def write_gzipped(path: Path, lines: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
+def test_pairs_with_a_withheld_text_are_left_out_and_counted(tmp_path: Path) -> None:
+    pairs = [f"text {n}\tSatz {n}" for n in range(20)]
+    write_gzipped(tmp_path / "a.translations.tsv.gz", pairs)
+    write_gzipped(tmp_path / "b.translations.tsv.gz", ["one\teins"])
+    write_gzipped(tmp_path / "withheld.txt.gz", ["Satz 3!", "TEXT  4", "other"])
+    read = read_translations(tmp_path, {"a": 100, "b": 1}, tmp_path / "withheld.txt.gz", 0)
+    assert read.counts == {"a": 18, "b": 1} and read.withheld == {"a": 2, "b": 0}
+    assert ("text 3", "Satz 3") not in read.pairs and ("text 4", "Satz 4") not in read.pairs
+    drawn = read_translations(tmp_path, {"a": 5}, tmp_path / "withheld.txt.gz", 0)
+    assert drawn == read_translations(tmp_path, {"a": 5}, tmp_path / "withheld.txt.gz", 0)
+    assert len(drawn.pairs) == 5 and drawn.pairs == [pair for pair in read.pairs if pair in drawn.pairs]
+    with pytest.raises(InputError, match=r"c\.translations\.tsv\.gz: cannot be read"):
+        read_translations(tmp_path, {"c": 1}, tmp_path / "withheld.txt.gz", 0)
+    write_gzipped(tmp_path / "c.translations.tsv.gz", ["alone"])
+    with pytest.raises(InputError, match="a tab and its translation"):
+        read_translations(tmp_path, {"c": 1}, tmp_path / "withheld.txt.gz", 0)
+    (tmp_path / "c.translations.tsv.gz").write_bytes(b"no gzip")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_translations(tmp_path, {"c": 1}, tmp_path / "withheld.txt.gz", 0)
+
+
+def test_texts_are_cut_into_listed_words_and_runs_into_the_longest() -> None:
+    cutter = WordCutter(["the", "house", "\u6771", "\u6771\u4eac", "\u90fd"])
+    ids, offsets = cutter.cut(["The  house, unknown!", "", "\u6771\u4eac\u90fd\u3042\u6771", "house"])
+    assert offsets.tolist() == [0, 2, 2, 5, 6]
+    assert ids.tolist() == [0, 1, 3, 4, 2, 1]
+
+
+def test_the_margin_softmax_by_hand() -> None:
+    left, right = torch.eye(2), torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    keys = torch.tensor([[0, 0], [1, 1]])
+    # Cosines [[1, 0.6], [0, 0.8]], less a margin of 0.5 of the pairs themselves.
+    rows = np.log1p(np.exp([0.6 - 0.5, 0.0 - 0.3])).mean()
+    columns = np.log1p(np.exp([0.0 - 0.5, 0.6 - 0.3])).mean()
+    loss = margin_softmax(left, right, keys, margin=0.5, scale=1.0)
+    assert float(loss) == pytest.approx((rows + columns) / 2, abs=1e-6)
+    # Pairs with one text in common are not told apart: what is left is a pair against almost nothing.
+    same = margin_softmax(left, right, torch.tensor([[0, 0], [0, 1]]), margin=0.0, scale=20.0)
+    assert float(same) < 1e-6
+
+
+def test_translations_become_nearer_than_other_texts_and_unused_rows_stay() -> None:
+    rows = np.random.default_rng(3).normal(size=(41, 8)).astype(np.float32)
+    words = np.arange(20)
+    left = (words.repeat(2), np.arange(0, 41, 2))
+    right = (np.append(words.repeat(1) + 20, [0])[:20], np.arange(21))
+    settings = Tying(epochs=200, batch=20, run=5, rate=0.05, pull=0.0)
+    moved = tie_translations(rows, left, right, settings)
+    np.testing.assert_array_equal(moved, tie_translations(rows, left, right, settings))
+    np.testing.assert_array_equal(moved[40], rows[40])
+
+    def share_found(table: np.ndarray[Any, Any]) -> float:
+        unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+        return float(((unit[:20] @ unit[20:40].T).argmax(axis=1) == words).mean())
+
+    assert share_found(rows) < 0.5 and share_found(moved) == 1.0
+    near = tie_translations(rows, left, right, settings.model_copy(update={"pull": 0.5}))
+    assert np.abs(near - rows).mean() < 0.5 * np.abs(moved - rows).mean()
+    # A text without rows has no pair, and too few pairs for a step leave all as it is.
+    empty = (np.zeros(0, np.int64), np.zeros(21, np.int64))
+    np.testing.assert_array_equal(tie_translations(rows, left, empty, settings), rows)
+
+
+def test_words_that_lose_most_keep_their_rows_by_hand() -> None:
+    own = np.array([[1, 0], [0, 1], [2, 0], [0, 0]], np.float32)
+    spelt = np.array([[1, 0], [0, 0], [0, 0], [0, 9]], np.float32)
+    shares = np.array([0.5, 0.3, 0.1, 0.9], np.float32)
+    rowed = np.array([0, 1, 2])  # lost: 0, 0.3, 0.4
+    assert choose_rows(rowed, own, spelt, shares, 1).tolist() == [2]
+    assert choose_rows(rowed, own, spelt, shares, 2).tolist() == [1, 2]
+    assert choose_rows(rowed, own, spelt, shares, None).tolist() == [0, 1, 2]
+    assert choose_rows(rowed, own, spelt, shares, 9).tolist() == [0, 1, 2]
+
+
+def test_translations_draw_the_words_of_a_table_together(wordnets: Path, tmp_path: Path) -> None:
+    lines = ["the house\tthe Haus", "houses\twasser", "water 0\twasser 0", "water 1\twasser 1"] * 8
+    write_gzipped(wordnets / "pairs" / "a.translations.tsv.gz", lines)
+    write_gzipped(wordnets / "withheld.txt.gz", ["Houses"])
+    tying = {"epochs": 30, "batch": 4, "run": 2, "rate": 0.05, "pull": 0.0}
+    translations = {
+        "folder": "pairs", "withheld": "withheld.txt.gz", "tying": tying,
+        "sets": {"a": {"pairs": 100, "license": "CC0"}},
+    }  # fmt: skip
+    few = {**CONFIG, "words": {**CONFIG["words"], "rows": 3}}
+    before = build_table(Languages.model_validate(few), wordnets, Drawn(), lists=lists())
+    config = Languages.model_validate({**few, "translations": translations})
+    table = build_table(config, wordnets, Drawn(), lists=lists())
+    assert table.record["data"][-1] == {"name": "a", "license": "CC0", "pairs": 24, "withheld": 8}
+    assert table.vocabulary.n_words == 3 == before.vocabulary.n_words
+    again = build_table(config, wordnets, Drawn(), lists=lists())
+    np.testing.assert_array_equal(table.rows, again.rows)
+    export_languages(table, config, tmp_path / "tiny", name="tiny", command="gramvec-train languages")
+    card = (tmp_path / "tiny" / "README.md").read_text(encoding="utf-8")
+    assert "| translations: a | CC0 | 24 pairs |" in card and "8 pairs" in card
 
 
 def test_the_fit_is_of_weighed_vectors_where_no_spaces_are_written() -> None:

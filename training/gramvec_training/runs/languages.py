@@ -19,12 +19,14 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.scripts import is_unspaced
 from gramvec.text.vocabulary import Entry, Vocabulary
 from gramvec_training.data.languages import Lists, choose_ngrams, list_words, read_concepts, spell_ngrams
+from gramvec_training.data.translations import Translations, WordCutter, read_translations
 from gramvec_training.encoders.bag import Bag
 from gramvec_training.export.bundle import export_bundle
 from gramvec_training.fitting.ridge import solve_ridge
 from gramvec_training.fitting.sif import weigh_words
+from gramvec_training.fitting.translations import Tying, tie_translations
 from gramvec_training.sections import BagSettings, Strict
-from gramvec_training.shared import Bools, Floats
+from gramvec_training.shared import Bools, Floats, Ints
 from gramvec_training.teachers import Teacher, TeacherPrecision, find_principal_projection
 
 NORMALIZATION = ("plain/1", "nfc/1", "spaces/1")
@@ -32,10 +34,14 @@ PARITY_WORDS = 200
 
 
 class Listed(Strict):
-    """Words that have rows: the `each` most frequent of each language, and whole numbers below `numbers`."""
+    """Words that are learned: the `each` most frequent of each language, and whole numbers below `numbers`.
+
+    rows: how many of them have a row of their own, those that lose most without one; None: all.
+    """
 
     languages: dict[str, str]  # of each language of wordfreq the code in the names of wordnets
     each: Annotated[int, Field(ge=1)]
+    rows: Annotated[int, Field(ge=1)] | None = None
     numbers: Annotated[int, Field(ge=0, le=100_000)] = 2_101
     a: Annotated[float, Field(gt=0)] = 1e-3  # a word weighs a / (a + its share of a text's words)
 
@@ -61,6 +67,27 @@ class Tied(Strict):
     penalty: Annotated[float, Field(gt=0)] | None = None  # of the fit that moves other words along; None: they stay
 
 
+class TranslatedSet(Strict):
+    """Pairs of one file: at most so many, drawn with the seed, and their license."""
+
+    pairs: Annotated[int, Field(ge=1)]
+    license: str
+
+
+class Translated(Strict):
+    """Texts are drawn to their translations by a margin loss over the table of words, see fitting/translations.py.
+
+    folder: of the sets' files, NAME.translations.tsv.gz. withheld: a file of texts; a pair with one of them is left
+    out. penalty: of the fit that moves words along that no pair has.
+    """
+
+    folder: Path
+    withheld: Path
+    sets: dict[str, TranslatedSet]
+    penalty: Annotated[float, Field(gt=0)] = 3.0
+    tying: Tying = Tying()
+
+
 class Spelt(Strict):
     """N-grams of words that are not listed: at most `rows`, of `least` words each, fitted with this penalty."""
 
@@ -81,6 +108,7 @@ class Languages(Strict):
     words: Listed
     teacher: Taught
     concepts: Tied | None = None
+    translations: Translated | None = None
     ngrams: Spelt
 
 
@@ -115,8 +143,10 @@ def build_table(
     """Make the rows of words and n-grams.
 
     A word's vector is the teacher's, less the mean of all, on its leading axes, each divided by its deviation to the
-    power `whitening`; then words of one concept are drawn together, and words that are spelt alike move along. N-grams
-    are fitted to the vectors of words by ridge regression. A row of a listed word is its vector times SIF's weight.
+    power `whitening`; then words of one concept are drawn together, and words that are spelt alike move along. A row of
+    a listed word is its vector times SIF's weight; then texts are drawn to their translations, and words that are spelt
+    alike move along again. N-grams are fitted to the vectors of words by ridge regression, and the words that lose most
+    without a row of their own keep theirs.
     Words of scripts without spaces are spelt by n-grams alone, which are fitted to the weighed vectors, since such a
     word stands within a run.
 
@@ -148,23 +178,25 @@ def build_table(
         if tied.penalty is not None:
             vectors = move_along(first, vectors, spellings, tied.penalty, config.ngrams.steps, progress=progress)
     weights = weigh_words(texts, {word.text: word.share for word in listed.words}, config.words.a)[:, None]
+    own = vectors * weights
+    translated: Translations | None = None
+    if config.translations is not None:
+        translated = _read_pairs(config.translations, data)
+        own = _tie_texts(own, weights, texts, translated, spellings, config, progress)
     unspaced = np.array([any(map(is_unspaced, text)) for text in texts], np.bool_)
-    rows = solve_ridge(
-        spellings,
-        np.where(unspaced[:, None], vectors * weights, vectors),
-        config.ngrams.penalty,
-        steps=config.ngrams.steps,
-        progress=progress,
-    )
+    targets = np.where(unspaced[:, None], own, own / _trust(weights, config))
+    rows = solve_ridge(spellings, targets, config.ngrams.penalty, steps=config.ngrams.steps, progress=progress)
     alphabet = {" ", *"".join(ngrams)}
     rowed = _find_rowed(texts, unspaced, alphabet)
+    shares = np.array([word.share for word in listed.words], np.float32)
+    rowed = choose_rows(rowed, own, np.asarray(spellings @ rows), shares, config.words.rows)
     counts = [round(1e9 * listed.words[i].share) for i in rowed.tolist()]
     entries = [Entry("ngram", ngram, 1) for ngram in ngrams]
     entries += [Entry("word", texts[i], count) for i, count in zip(rowed.tolist(), counts, strict=True)]
     spec = FeatureSpec(
         orders=config.ngrams.orders, words=True, unknown_words="ngrams", normalization=NORMALIZATION
     )  # fmt: skip
-    table = np.concatenate([rows, (vectors * weights)[rowed]]).astype(np.float32)
+    table = np.concatenate([rows, own[rowed]]).astype(np.float32)
     record = {
         "words": {**listed.counts, "numbers": config.words.numbers},
         "spelt_words": len(texts) - len(rowed),
@@ -173,6 +205,7 @@ def build_table(
         "data": [
             {"name": "words of wordfreq", "license": "CC BY-SA 4.0", "words": len(texts)},
             *([] if tied is None else [{"name": "Open Multilingual Wordnet", "license": tied.license, "words": lines}]),
+            *_list_sets(config.translations, translated),
         ],
         "teacher": {
             "model": Path(config.teacher.model).name,
@@ -184,9 +217,78 @@ def build_table(
     return BuiltTable(spec, Vocabulary.build(entries), table, record)
 
 
-def _find_rowed(texts: Sequence[str], unspaced: Bools, alphabet: set[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _find_rowed(texts: Sequence[str], unspaced: Bools, alphabet: set[str]) -> Ints:
     """Return the words that have rows, the most frequent first."""
     return np.array([i for i, text in enumerate(texts) if not unspaced[i] and alphabet.issuperset(text)], np.int64)
+
+
+def _read_pairs(settings: Translated, data: Path) -> Translations:
+    sets = {name: one.pairs for name, one in settings.sets.items()}
+    return read_translations(data / settings.folder, sets, data / settings.withheld, settings.tying.seed)
+
+
+def _list_sets(settings: Translated | None, read: Translations | None) -> list[dict[str, Any]]:
+    if settings is None or read is None:
+        return []
+    return [
+        {"name": name, "license": one.license, "pairs": read.counts[name], "withheld": read.withheld[name]}
+        for name, one in settings.sets.items()
+    ]
+
+
+def _trust(weights: Floats, config: Languages) -> Floats:
+    """Return what rows are divided by where words are spelt: their weights, and of moved rows nothing below a half.
+
+    What a frequent word's small row learned from texts would be blown up.
+    """
+    return weights if config.translations is None else np.maximum(weights, np.float32(0.5))
+
+
+def _tie_texts(
+    own: Floats,
+    weights: Floats,
+    texts: Sequence[str],
+    translated: Translations,
+    spellings: Any,
+    config: Languages,
+    progress: Progress,
+) -> Floats:
+    """Return the rows of words float32[n, d] with texts nearer to their translations, and the other words along."""
+    settings = config.translations
+    assert settings is not None
+    cutter = WordCutter(texts)
+    left, right = (cutter.cut(side) for side in zip(*translated.pairs, strict=True))
+    moved = tie_translations(own, left, right, settings.tying, progress=progress)
+    trust = _trust(weights, config)
+    along = move_along(
+        own / trust,
+        moved / trust,
+        spellings,
+        settings.penalty,
+        config.ngrams.steps,
+        keep_lengths=False,
+        progress=progress,
+    )
+    return np.where((own != moved).any(axis=1)[:, None], moved, along * trust)
+
+
+def choose_rows(rowed: Ints, own: Floats, spelt: Floats, shares: Floats, most: int | None) -> Ints:
+    """Return the words that keep rows, int64[at most `most`], in their order.
+
+    Without its row a word has the sum of its n-grams. What is lost is the square of the distance between both, as often
+    as texts have the word.
+
+    Args:
+        rowed: int64[m], the words that can have rows.
+        own: float32[n, d], the rows of all words.
+        spelt: float32[n, d], the sums of their n-grams.
+        shares: float32[n], of a text's words.
+        most: how many keep theirs; None: all.
+    """
+    if most is None or len(rowed) <= most:
+        return rowed
+    lost = shares[rowed] * np.sum((own[rowed] - spelt[rowed]) ** 2, axis=1)
+    return np.sort(rowed[np.argsort(-lost, kind="stable")[:most]])
 
 
 def whiten_words(vectors: Floats, dimension: int, whitening: float) -> Floats:
@@ -234,12 +336,19 @@ def tie_concepts(
 
 
 def move_along(
-    first: Floats, moved: Floats, spellings: Any, penalty: float, steps: int, *, progress: Progress = NO_PROGRESS
+    first: Floats,
+    moved: Floats,
+    spellings: Any,
+    penalty: float,
+    steps: int,
+    *,
+    keep_lengths: bool = True,
+    progress: Progress = NO_PROGRESS,
 ) -> Floats:
     """Return the moved vectors float32[n, d], with the words that were not moved moved as their n-grams say.
 
     How far the others moved is fitted by ridge regression over their n-grams; so a plural, which no wordnet lists, goes
-    where its singular went. Each vector keeps its length.
+    where its singular went.
 
     Args:
         first: float32[n, d], the vectors before.
@@ -247,12 +356,15 @@ def move_along(
         spellings: scipy's float32[n, n-grams], see count_spellings.
         penalty: of the regression.
         steps: of the regression.
+        keep_lengths: whether each vector has the length that it had before.
         progress: shows the task "n-grams".
     """
     known = (first != moved).any(axis=1)
     fitted = solve_ridge(spellings[known], (moved - first)[known], penalty, steps=steps, progress=progress)
     vectors = moved.copy()
     vectors[~known] += spellings[~known] @ fitted
+    if not keep_lengths:
+        return vectors
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors * (np.linalg.norm(first, axis=1, keepdims=True) / np.maximum(lengths, 1e-12)), np.float32)
 
@@ -284,8 +396,8 @@ Made by `{command}`; manifest.json beside this file holds the settings in full.
 {teacher} gave a vector for each word by itself. They are taken less their mean, on their {dimension} leading axes, each
 divided by its deviation to the power {whitening}.{tied} A row of a word is its vector times a / (a + p), a = {a}, p its
 share of the words of a language (SIF). N-grams of {orders} characters were fitted to the words' vectors by ridge
-regression. A word that is listed has its row, any other word the sum of its n-grams; words of scripts that are written
-without spaces always have their n-grams. No text was used, only words.
+regression.{chosen} A word that has a row has it alone, any other word the sum of its n-grams; words of scripts that are
+written without spaces always have their n-grams.{texts}
 
 ## Data
 
@@ -316,6 +428,23 @@ def write_card(table: BuiltTable, config: Languages, name: str, command: str) ->
         sentence = f" Words that name one thing in several languages were drawn to their mean (weight {tied.weight})."
         if tied.penalty is not None:
             sentence += " Words that are spelt like those were moved along with them."
+    kept_out = sum(one.get("withheld", 0) for one in record["data"])
+    texts = " No text was used, only words."
+    if config.translations is not None:
+        texts = (
+            "\n\nThe rows of words, summed over a text, were then moved so that a text is nearer to its translation "
+            f"than to other texts, by an additive margin softmax (margin {config.translations.tying.margin}, "
+            f"{config.translations.tying.epochs} epochs). {kept_out:,} pairs were left out: one of their texts is in a "
+            "test set of Tatoeba."
+        )
+    for one in record["data"]:
+        if "pairs" in one:
+            data += f"| translations: {one['name']} | {one['license']} | {one['pairs']:,} pairs |\n"
+    chosen = ""
+    if config.words.rows is not None:
+        chosen = (
+            " Of the words those have rows that lose most without one: frequent ones that their n-grams give badly."
+        )
     counts = {code: count for code, count in record["words"].items() if code != "numbers"}
     return _CARD.format(
         name=name,
@@ -332,6 +461,8 @@ def write_card(table: BuiltTable, config: Languages, name: str, command: str) ->
         a=config.words.a,
         orders=f"{config.ngrams.orders[0]} to {config.ngrams.orders[-1]}",
         listed=table.vocabulary.n_words + record["spelt_words"],
+        chosen=chosen,
+        texts=texts,
         data=data,
         counts=", ".join(f"{code} {count:,}" for code, count in counts.items()),
     )
