@@ -17,6 +17,8 @@ from pathlib import Path
 
 RUNS_SECONDS = 0.05, 0.6
 STANDS_SECONDS = 0.01, 0.4
+# Programs that stop themselves when the process that they wait for is stopped.
+STOP_WITH_THEIR_CHILD = {"nsenter", "unshare"}
 
 
 def descendants(root: int) -> list[int]:
@@ -25,8 +27,9 @@ def descendants(root: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-                if state != "T":
+                name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(") ")
+                state, parent = rest.split()[:2]
+                if state != "T" or name in STOP_WITH_THEIR_CHILD:
                     children.setdefault(int(parent), []).append(int(entry.name))
     found = [root]
     for process in found:
