@@ -34,6 +34,20 @@ def test_a_log_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written.getvalue() == "indexing:  50% 500/1.00k [00:10<00:10, 50.0 rows/s]\n"
 
 
+def test_a_pause_of_minutes_promises_no_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with bars.progress_bar("matching", 1000) as bar:
+        now = bar.start_t
+        monkeypatch.setattr(bar, "_time", lambda: now)
+        for _ in range(10):
+            now += 1
+            bar.update(25)
+        now += 180
+        bar.update(25)
+        # 275 in 190 s, so 725 in 501 s.
+        assert "[03:10<08:20," in str(bar)
+
+
 def test_a_short_job_writes_nothing_into_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.StringIO()
     monkeypatch.setattr(sys, "stderr", written)

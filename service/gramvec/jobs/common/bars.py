@@ -30,7 +30,11 @@ def progress_bar(title: str, total: int | None = None, unit: str = " rows", **op
     from tqdm import auto  # brings asyncio, which the command line has no other use for
     from tqdm.autonotebook import tqdm as detected
 
-    arguments: dict[str, Any] = {"desc": title, "total": total, "unit": unit, "unit_scale": True, "file": sys.stderr}
+    arguments: dict[str, Any] = {
+        "desc": title, "total": total, "unit": unit, "unit_scale": True, "file": sys.stderr,
+        # The rate of all that is done: that of the last step says hours of a pause of minutes.
+        "smoothing": 0,
+    }  # fmt: skip
     arguments |= options
     if detected is not tqdm:
         return auto.tqdm(**arguments)
