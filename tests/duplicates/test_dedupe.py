@@ -231,7 +231,8 @@ def test_what_is_kept_has_the_form_of_its_ending(tmp_path: Path) -> None:
 def test_lines_that_an_index_has_already(tmp_path: Path) -> None:
     index = gramvec.Index.build(tmp_path / "known.index", LINES, model=gramvec.load(MODEL, device="cpu"))
     text = "Kingston SSD  2TB drive.\nnew thing\nKingston SSD 8TB drive\n"
-    listed, _ = run("--against", index.path, "--threshold", "0.9", text=text)
+    listed, said = run("--against", index.path, "--threshold", "0.9", text=text)
+    assert f"1 of 3 lines are in {index.path} already, at the threshold 0.900" in said
     assert [line.split("\t")[:2] for line in listed.splitlines()] == [["line", "known_id"], ["1", "1"]]
     kept, said = run("--against", index.path, "--threshold", "0.9", "--unique", "-", text=text)
     assert kept.splitlines() == ["new thing", "Kingston SSD 8TB drive"]

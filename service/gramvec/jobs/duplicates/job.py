@@ -345,6 +345,10 @@ class DedupeJob(InputFile, PairLabelOptions, TableOutput):
                 best = known_rows(distinct, [*others.values()], index, lowest, progress=watch)
                 watch.close()
                 result = self._list_known([row for row in best if row.score >= threshold], threshold, table, rows)
+                watch.report(
+                    f"{len(result.known):,} of {len(table.ids):,} {table.table.unit}s are in {self.against} already,"
+                    f" at the threshold {threshold:.3f}"
+                )
                 page = partial(known_report, best, threshold, table, title=f"Lines of {name} in {self.against}")
             if self.unique is not None:
                 self._write_kept(self.unique, file, table, result, watch)
