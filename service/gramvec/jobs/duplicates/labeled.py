@@ -125,9 +125,9 @@ def labeled_pairs(
             likely = likely_pairs(
                 columns, threshold, explain=explain, threads=threads, max_pairs=max_pairs, progress=progress
             )
-            implied = with_implied(labels)
-            held, candidates = (_hold(pairs, implied) for pairs in (likely.pairs, likely.candidates))
-            reasons = HeldReasons(likely.reasons, implied, same=True) if explain else None
+            every = with_implied(labels)
+            held, candidates = (_hold(pairs, every) for pairs in (likely.pairs, likely.candidates))
+            reasons = HeldReasons(likely.reasons, every, same=True) if explain else None
             return TaughtPairs(likely._replace(pairs=held, candidates=candidates, reasons=reasons), None, str(error))
     weights = [1.0] * len(columns) if known is None else known.weights
     fields = [Field(texts, texts, weight) for texts, weight in zip(columns, weights, strict=True)]

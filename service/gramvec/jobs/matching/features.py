@@ -104,10 +104,10 @@ class TablePair:
         self._explain = explain
         self._threads, self._progress = threads, progress
         check_fields(fields)
-        self._orders = tuple(_order_rows(fields, blocks, side) for side in (0, 1))
-        self.ranks = tuple(np.argsort(order) for order in self._orders)
-        self._sorted = [Field(*map(_take, field[:2], self._orders), 1.0) for field in fields]
-        self._blocks = None if blocks is None else tuple(map(_take, blocks, self._orders))
+        left_order, right_order = self._orders = _order_rows(fields, blocks, 0), _order_rows(fields, blocks, 1)
+        self.ranks = np.argsort(left_order), np.argsort(right_order)
+        self._sorted = [Field(_take(field.left, left_order), _take(field.right, right_order), 1.0) for field in fields]
+        self._blocks = None if blocks is None else (_take(blocks[0], left_order), _take(blocks[1], right_order))
         self._fields = [folded_field(field) for field in self._sorted]
         self._vectors = ngram_vectors(self._fields, self.ngrams, progress, np.concatenate(self._orders))
         left, right = (beside(side, self.weights) for side in zip(*self._vectors, strict=True))
@@ -143,12 +143,12 @@ class TablePair:
     ) -> Iterator[PairReasons]:
         """Yield the reasons of the pair model's scores, as `MatchReasons.of` does, if `explain` asked for them."""
         assert self._scored.reasons is not None
-        places = [np.append(ranks, -1)[rows] for ranks, rows in zip(self.ranks, (left, right), strict=True)]
+        one, other = (np.append(ranks, -1)[rows] for ranks, rows in zip(self.ranks, (left, right), strict=True))
 
         def words_of_places(a: int, b: int) -> str:
             return words(int(self._orders[0][a]), int(self._orders[1][b]))
 
-        return self._scored.reasons.of(*places, names, words_of_places)
+        return self._scored.reasons.of(one, other, names, words_of_places)
 
     def _lower_left(self, left: RowIds, right: RowIds) -> tuple[RowIds, RowIds]:
         return (np.minimum(left, right), np.maximum(left, right)) if self.same else (left, right)
