@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gramvec.jobs.matching import candidates
+from gramvec.jobs.matching.fields import nearest_rows, split
 from gramvec.jobs.matching.groups import RowGroups, group_rows
-from gramvec.jobs.pairs.figures import pair_figures, read_rows, rival_figures
+from gramvec.jobs.pairs.figures import FIRST, RowTables, one_of_tables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
@@ -31,6 +32,22 @@ MADE_KINDS = {
 
 
 NO_ROWS = np.zeros(0, np.int64)
+# Rows of its own table that a row is compared with.
+OWN_DEPTH = 8
+
+
+class OwnPairs(NamedTuple):
+    """Pairs within one of two tables, each row with its nearest ones: nearly all are different things.
+
+    Attributes:
+        left: int64[q], the lower group.
+        right: int64[q], the higher one.
+        figures: float32[q, len(FIRST)].
+    """
+
+    left: Int64s
+    right: Int64s
+    figures: NDArray[np.float32]
 
 
 class LearningTable(NamedTuple):
@@ -48,6 +65,7 @@ class LearningTable(NamedTuple):
         left: int64[p], the first group of each pair.
         right: int64[p], the second one.
         equal: pairs of equal rows of one table, and those of them that are matches.
+        own: pairs within each of two tables, where they were asked for.
     """
 
     name: str
@@ -60,6 +78,7 @@ class LearningTable(NamedTuple):
     equal: tuple[int, int] = (0, 0)
     left: Int64s = NO_ROWS
     right: Int64s = NO_ROWS
+    own: tuple[OwnPairs, ...] = ()
 
     @property
     def is_one_table(self) -> bool:
@@ -67,21 +86,27 @@ class LearningTable(NamedTuple):
         return self.kind.endswith(("list", "register"))
 
 
-def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
-    """Yield the tables of data/dev: joins, their halves, lists and changed names, labeled sets, and registers."""
+def read_learning_tables(folder: Path, *, own: bool = False) -> Iterator[LearningTable]:
+    """Yield the tables of data/dev: joins, their halves, lists and changed names, labeled sets, and registers.
+
+    Args:
+        folder: data/dev.
+        own: whether two tables have pairs within each, too, but for changed names.
+    """
     for number, path in enumerate(sorted((folder / "joins").iterdir())):
         left, right, answers = (_read_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
         places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
         lefts, rights = ([row["title"] for row in table] for table in (left, right))
         truth = sorted((places[1][row["right"]], places[0][row["left"]]) for row in answers)
         source = f"joins {number % 5 + 1} of 5"
-        yield compare_two_tables(path.name, "join", source, [rights], [lefts], truth)
+        yield compare_two_tables(path.name, "join", source, [rights], [lefts], truth, own=own)
         # Half of the targets: what "no match" looks like.
         drawn = random.Random(path.name)
         kept = [place for place in range(len(lefts)) if drawn.random() < 0.5]
         new = {place: number for number, place in enumerate(kept)}
         half = [(right, new[left]) for right, left in truth if left in new]
-        yield compare_two_tables(path.name, "half", source, [rights], [[lefts[place] for place in kept]], half)
+        halved = [lefts[place] for place in kept]
+        yield compare_two_tables(path.name, "half", source, [rights], [halved], half, own=own)
         known = KnownRows(lefts, rights, [(left, row) for row, left in truth])
         texts, things = changed_names.join_lists(known)
         yield compare_one_table(path.name, "list", source, [texts], things)
@@ -90,7 +115,7 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
         yield compare_one_table(path.name, "answered list", source, [texts], things)
         yield from _make_changed(path.name, source, known, drawn)
     for path in sorted((folder / "matching").iterdir()):
-        yield _read_labeled_set(path)
+        yield _read_labeled_set(path, own=own)
     for path in sorted((folder / "dedupe").glob("*.csv")):
         rows = _read_rows(path)
         if "cluster" in rows[0]:
@@ -99,16 +124,16 @@ def read_learning_tables(folder: Path) -> Iterator[LearningTable]:
             source = "febrl" if path.stem.startswith("febrl") else path.stem
             yield compare_one_table(path.stem, "register", source, columns, [row["cluster"] for row in rows])
     for path in sorted((folder / "registers").iterdir()):
-        yield from _read_register(path)
+        yield from _read_register(path, own=own)
 
 
-def _read_register(path: Path) -> Iterator[LearningTable]:
+def _read_register(path: Path, *, own: bool) -> Iterator[LearningTable]:
     """Yield two customer lists, and both as one; columns correspond by their places, and the first has the ids."""
     left, right, answers = (_read_rows(path / f"{name}.csv") for name in ("left", "right", "gt"))
     sides = [[[row[name] or "" for row in table] for name in [*table[0]][1:]] for table in (left, right)]
     places = [{next(iter(row.values())): place for place, row in enumerate(table)} for table in (left, right)]
     truth = [(places[0][row["left"]], places[1][row["right"]]) for row in answers]
-    yield compare_two_tables(path.name, "made registers", "customer lists", sides[0], sides[1], truth)
+    yield compare_two_tables(path.name, "made registers", "customer lists", sides[0], sides[1], truth, own=own)
     things = list(range(len(left) + len(right)))
     for row, other in truth:
         things[len(left) + other] = row
@@ -116,8 +141,8 @@ def _read_register(path: Path) -> Iterator[LearningTable]:
     yield compare_one_table(path.name, "made register", "customer lists", both, things)
 
 
-def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[LearningTable]:
-    """Yield the made tables: registers, offers, lists in order and their halves."""
+def read_made_tables(folder: Path, seed: int, scale: float, *, own: bool = False) -> Iterator[LearningTable]:
+    """Yield the made tables: registers, offers, lists in order and their halves; `own` as `read_learning_tables`."""
     for made in make_tables(seed, scale=scale, joins=folder / "joins"):
         sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
         # Lists of the names of joins are left out with these.
@@ -127,7 +152,7 @@ def read_made_tables(folder: Path, seed: int, scale: float) -> Iterator[Learning
             things = _number_things(len(sides[0][0]), made.pairs)
             yield compare_one_table(made.name, kind, source, sides[0], things)
         else:
-            yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs)
+            yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs, own=own)
 
 
 def _number_things(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:
@@ -175,7 +200,7 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _read_labeled_set(path: Path) -> LearningTable:
+def _read_labeled_set(path: Path, *, own: bool) -> LearningTable:
     left, right = (_read_rows(path / f"{name}.csv") for name in ("left", "right"))
     names = [name for name in left[0] if name != "id" and name in right[0]]
     places = [{row["id"]: place for place, row in enumerate(table)} for table in (left, right)]
@@ -187,7 +212,7 @@ def _read_labeled_set(path: Path) -> LearningTable:
     sides = [[[row[name] or "" for row in table] for name in names] for table in (left, right)]
     matches = [(left_row, right_row) for left_row, right_row, match in sorted(labeled) if match]
     pairs = [(left_row, right_row) for left_row, right_row, _ in sorted(labeled)]
-    return compare_two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs)
+    return compare_two_tables(path.name, "set", path.name, sides[0], sides[1], matches, pairs, own=own)
 
 
 def compare_two_tables(
@@ -198,10 +223,16 @@ def compare_two_tables(
     right: ColumnTexts,
     truth: Sequence[tuple[int, int]],
     labeled: Sequence[tuple[int, int]] | None = None,
+    *,
+    own: bool = False,
 ) -> LearningTable:
-    """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do."""
+    """Return the candidates of two tables; all pairs of rows have a label unless `labeled` are those that do.
+
+    With `own` the table has pairs within each of both, too.
+    """
     left_groups, right_groups = map(group_rows, telling_columns([left, right]).tables)
-    at, with_, cosines = candidates.of((left_groups.join_columns(), right_groups.join_columns()))[:3]
+    texts = left_groups.join_columns(), right_groups.join_columns()
+    at, with_, cosines = candidates.of(texts)[:3]
     rows = read_rows([left_groups.columns, right_groups.columns])
     figures = pair_figures(rows, at, with_)
     rivals = rival_figures(rows, at, with_, figures, cosines)
@@ -219,7 +250,29 @@ def compare_two_tables(
         len(truth),
         left=at,
         right=with_,
+        own=_pair_within(rows, texts) if own else (),
     )
+
+
+def _pair_within(rows: RowTables, texts: tuple[Sequence[str], Sequence[str]]) -> tuple[OwnPairs, ...]:
+    """Return the pairs of each row with its nearest ones of the same table, of both tables."""
+    vectors = split(candidates.count_ngrams([*texts[0], *texts[1]]).weighted(1.0), len(texts[0]))
+    made = []
+    for side, of_side in enumerate(vectors):
+        if len(texts[side]) < 2:
+            made.append(OwnPairs(NO_ROWS, NO_ROWS, np.zeros((0, len(FIRST)), np.float32)))
+            continue
+        # Each row is the nearest to itself.
+        near = nearest_rows((of_side, of_side), None, OWN_DEPTH + 1, 0.0)
+        low, high = np.minimum(near.left, near.right), np.maximum(near.left, near.right)
+        keys, first = np.unique((low * len(texts[side]) + high)[low != high], return_index=True)
+        cosines = near.scores[low != high][first]
+        left, right = np.divmod(keys, len(texts[side]))
+        table = one_of_tables(rows, side)
+        figures = pair_figures(table, left, right)
+        rivals = rival_figures(table, left, right, figures, cosines)
+        made.append(OwnPairs(left, right, np.concatenate([figures, rivals], axis=1)))
+    return tuple(made)
 
 
 def _count_pairs(keys: Int64s, rows: Sequence[tuple[int, int]], left: RowGroups, right: RowGroups) -> Int64s:

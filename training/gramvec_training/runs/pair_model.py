@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise
@@ -27,9 +27,9 @@ from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.text.arrays import Doubles
 from gramvec_training.data.pair_tables import LearningTable, read_learning_tables, read_made_tables
 
-TREES, DEPTH, LEAVES, RATE, LEAF_PAIRS, PENALTY = 120, 5, 24, 0.1, 20, 1.0
-# Pairs of a table that are no matches: alike, and not.
-MAX_ALIKE, MAX_UNLIKE, UNLIKE = 3_000, 1_000, 0.5
+DEPTH, LEAVES, LEAF_PAIRS, PENALTY = 5, 24, 20, 1.0
+# Pairs that are no matches are alike from here on.
+UNLIKE = 0.5
 # Of the numbers of rows of made tables.
 MADE_SCALE = 0.5
 # Share of the pairs of two tables that are learned from without their rivals, too.
@@ -55,18 +55,40 @@ KINDS = {
 }  # fmt: skip
 # What pairs that are given, and rows of small tables, do not have.
 BESIDE = slice(_PAIR, None)
+Sums = dict[str, tuple[LearningTable, Doubles]]
 Scored = dict[str, tuple[LearningTable, NDArray[np.float32]]]
 CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
 
-def learn(tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None) -> Trees:
+class Effort(NamedTuple):
+    """How much is learned.
+
+    Attributes:
+        trees: their number.
+        rate: of learning.
+        alike: pairs of a table, at most, that are alike and no matches.
+        unlike: those that are neither.
+    """
+
+    trees: int = 120
+    rate: float = 0.1
+    alike: int = 3_000
+    unlike: int = 1_000
+
+
+SHIPPED = Effort()
+
+
+def learn(
+    tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None, effort: Effort = SHIPPED
+) -> Trees:
     """Return the trees of tables; a table's pairs weigh the root of their number together, times that of its kind."""
-    parts = [_draw_pairs(table) for table in tables]
+    parts = [_draw_pairs(table, effort) for table in tables]
     figures, match, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     directions = np.array(DIRECTIONS[: figures.shape[1]])
     if without is not None:
         figures[:, slice(*without)] = 0
-    return fit_trees(figures, match, weights, directions)
+    return fit_trees(figures, match, weights, directions, effort)
 
 
 class SumCalibration(NamedTuple):
@@ -128,11 +150,14 @@ def measure_promise(scored: Sequence[tuple[LearningTable, NDArray[np.float32]]])
     return Promise(PROMISES, tuple(low), tuple(high))
 
 
-def fit_trees(figures: NDArray[np.float32], match: NDArray[np.bool_], weights: Doubles, directions: Any) -> Trees:
+def fit_trees(
+    figures: NDArray[np.float32], match: NDArray[np.bool_], weights: Doubles, directions: Any, effort: Effort = SHIPPED
+) -> Trees:
     """Return boosted trees that are monotone in the figures whose direction is plain."""
     fitted = import_module("sklearn.ensemble").HistGradientBoostingClassifier(
-        max_iter=TREES, max_depth=DEPTH, max_leaf_nodes=LEAVES, learning_rate=RATE, min_samples_leaf=LEAF_PAIRS,
-        l2_regularization=PENALTY, early_stopping=False, random_state=SEED, monotonic_cst=directions,
+        max_iter=effort.trees, max_depth=DEPTH, max_leaf_nodes=LEAVES, learning_rate=effort.rate,
+        min_samples_leaf=LEAF_PAIRS, l2_regularization=PENALTY, early_stopping=False, random_state=SEED,
+        monotonic_cst=directions,
     )  # fmt: skip
     # Sums in one order, and no threads that spin.
     with import_module("threadpoolctl").threadpool_limits(1):
@@ -144,12 +169,12 @@ def fit_trees(figures: NDArray[np.float32], match: NDArray[np.bool_], weights: D
     return made
 
 
-def _draw_pairs(table: LearningTable) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
+def _draw_pairs(table: LearningTable, effort: Effort) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
     drawn = np.random.default_rng([SEED, *table.name.encode()])
     alike = table.figures[:, 0] > UNLIKE
     labeled, matching = table.pairs > 0, table.matches > 0
     share = np.ones(len(alike))
-    for mask, most in ((alike, MAX_ALIKE), (~alike, MAX_UNLIKE)):
+    for mask, most in ((alike, effort.alike), (~alike, effort.unlike)):
         number = int((mask & labeled & ~matching).sum())
         share[mask & ~matching] = min(1.0, most / max(number, 1))
     kept = labeled & (drawn.random(len(alike)) < share)
@@ -197,28 +222,42 @@ def measure_f1(table: LearningTable, scores: NDArray[np.float32]) -> tuple[float
 
 
 def sum_left_out(
-    tables: Sequence[LearningTable], without: tuple[int, int] | None = None, *, sets: bool = True
-) -> dict[str, tuple[LearningTable, Doubles]]:
+    tables: Sequence[LearningTable],
+    without: tuple[int, int] | None = None,
+    *,
+    sets: bool = True,
+    effort: Effort = SHIPPED,
+    also: Callable[[LearningTable, Trees], None] | None = None,
+) -> Sums:
     """Return the sums of each table by trees that have not learned from its source, which is left out with some others.
 
     Args:
         tables: all.
         without: figures that are not looked at.
         sets: whether tables of the kind "set" are learned from; else all of them are left out.
+        effort: how much is learned.
+        also: is called with each table and the trees that have not learned from it.
     """
-    sums = {}
+    sums: Sums = {}
+
+    def add(table: LearningTable, trees: Trees) -> None:
+        sums[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
+        if also is not None:
+            also(table, trees)
+
     learned = [table for table in tables if sets or table.kind != "set"]
     sources = sorted({table.source for table in learned})
     for part in range(PARTS):
         left_out = set(sources[part::PARTS])
-        trees = learn([table for table in learned if table.source not in left_out], without=without)
+        trees = learn([table for table in learned if table.source not in left_out], without=without, effort=effort)
         for table in learned:
             if table.source in left_out:
-                sums[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
+                add(table, trees)
     measured_only = [table for table in tables if not sets and table.kind == "set"]
     if measured_only:
-        trees = learn(learned, without=without)
-        sums |= {f"{table.kind} {table.name}": (table, sum_table(trees, table, without)) for table in measured_only}
+        trees = learn(learned, without=without, effort=effort)
+        for table in measured_only:
+            add(table, trees)
     return sums
 
 
@@ -281,7 +320,7 @@ def _record_trees(trees: Trees) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def score_left_out(sums: dict[str, tuple[LearningTable, Doubles]], calibration: SumCalibration) -> Scored:
+def score_left_out(sums: Sums, calibration: SumCalibration) -> Scored:
     """Return the probabilities of tables of their sums."""
     return {name: (table, calibration.probabilities(table, own_sums)) for name, (table, own_sums) in sums.items()}
 
@@ -305,7 +344,7 @@ def learn_model(
     """
     sums = sum_left_out(tables, without, sets=sets)
     calibration = calibrate([*sums.values()])
-    whole = [_with_tables(table, of_pairs, calibration) for table, of_pairs in sums.values()]
+    whole = [add_table_figures(table, of_pairs, calibration) for table, of_pairs in sums.values()]
     second = sum_left_out(whole, without, sets=sets)
     surer = calibrate([*second.values()])
     scored = score_left_out(second, surer)
@@ -317,7 +356,7 @@ def learn_model(
     return Learned(PairModel(trees[0], trees[1], measure_promise([*scored.values()])), scored)
 
 
-def _with_tables(table: LearningTable, sums: Doubles, calibration: SumCalibration) -> LearningTable:
+def add_table_figures(table: LearningTable, sums: Doubles, calibration: SumCalibration) -> LearningTable:
     """Return a table whose figures have beside them what the first trees say of it."""
     first = 1 / (1 + np.exp(-np.clip(calibration.scale * sums + calibration.shift, -500, 500)))
     beside = table_figures(first, table.left, table.right, same=table.is_one_table)
@@ -350,7 +389,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("output", type=Path, help="the folder of the models")
     parser.add_argument("--kinds", action="store_true", help="measure without each kind of figure, too")
     parser.add_argument("--sets", action="store_true", help="measure with the sets of DeepMatcher learned from, too")
+    parser.add_argument(
+        "--trials", action="store_true", help="write nothing; print what was tried in vain (docs/design/matching.md)"
+    )
     options = parser.parse_args(arguments)
+    if options.trials:
+        import_module("gramvec_training.runs.pair_trials").print_trials(options.data)
+        return
     tables = [*read_learning_tables(options.data), *read_made_tables(options.data, SEED, MADE_SCALE)]
     lines = [CARD]
     for name, is_one_table in (("two_tables", False), ("one_table", True)):

@@ -214,7 +214,8 @@ def rivals_of(rows: RowTables, left: Int64s, right: Int64s, alike: Floats, evide
         found = _of_side(rows, *both).reshape(len(SIDE), 2, -1)
         return _combine_sides(found[:, 0], found[:, 1])
     return _combine_sides(
-        _of_side(_one_table(rows, 1), left, right, alike, told), _of_side(_one_table(rows, 0), right, left, alike, told)
+        _of_side(one_of_tables(rows, 1), left, right, alike, told),
+        _of_side(one_of_tables(rows, 0), right, left, alike, told),
     )
 
 
@@ -270,7 +271,8 @@ def _combine_sides(one: Floats, other: Floats) -> Floats:
     return np.stack(figures, axis=1).astype(np.float32)
 
 
-def _one_table(rows: RowTables, side: int) -> RowTables:
+def one_of_tables(rows: RowTables, side: int) -> RowTables:
+    """Return the table of a side alone, with the facts of both."""
     facts = rows.facts
     return RowTables(
         rows.tokens._replace(tables=[rows.tokens.tables[side]]),
