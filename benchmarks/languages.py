@@ -1,9 +1,12 @@
-"""Classification, duplicates, matching and names outside of English, beside TF-IDF: python -m benchmarks.languages DEV.
+"""Jobs outside of English, beside TF-IDF: python -m benchmarks.languages DEV [MODEL ...].
 
 DEV is the folder of development data. What it lacks is left out with a line that says so; intents come by
-`python training/fetch_data.py FOLDER --only xsid`. No setting of gramvec was chosen on the intents or on the names.
+`python training/fetch_data.py FOLDER --only xsid`. Models are bundles; if none is named, gramvec-multi and gramvec-en.
+No setting of gramvec was chosen on the intents or on the names.
 
 - Intents (xSID): labels learned from 300 requests of the language that is asked, and from those of English.
+- Search (XQuAD): paragraphs for a question, by letters, by meaning and by both; and for the same question in another
+  language, by meaning.
 - Duplicates (Tatoeba): sentences and their English translations in one list, each pair of them a duplicate.
 - Matching (registers of made people): recall of the matched rows of each language, and the precision of the table.
 - Names: of countries, as the package pycountry has them, and whether the English name of one is the nearest of all.
@@ -17,7 +20,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -25,6 +30,7 @@ import numpy as np
 import gramvec
 from gramvec.jobs.classify.fit import fit_head
 from gramvec.jobs.matching.nearest import Matches
+from gramvec_training.evaluation.ranking import DEPTH, RetrievalSet, find_retrieval_sets, ndcg
 
 MODELS = ("gramvec-multi", "gramvec-en")
 NOT_LISTED = "kk"  # Kazakh: gramvec-multi lists no words of it
@@ -37,10 +43,15 @@ Labeled = tuple[list[str], list[str]]
 Represents = Callable[[Sequence[str]], Any]
 
 
-def main(dev: Path) -> None:
+def main(dev: Path, names: Sequence[str]) -> None:
     """Print all figures for which DEV has the data."""
-    models = {name: gramvec.load(name, device="cpu", threads=1) for name in MODELS}
+    models = {name: gramvec.load(name, device="cpu", threads=1) for name in names}
     for title, rows in (
+        ("Paragraphs for a question, nDCG@10 in %", show_search(dev / "multilingual" / "xquad", models)),
+        (
+            "Paragraphs for a question in another language, nDCG@10 in %",
+            show_crossed(dev / "multilingual" / "xquad", models),
+        ),
         ("Intents within a language, accuracy in %", show_intents(dev / "multilingual" / "xsid", models, None)),
         ("Intents learned from English, accuracy in %", show_intents(dev / "multilingual" / "xsid", models, "en")),
         ("Sentences and their translations as duplicates, F1 in %", show_duplicates(dev, models)),
@@ -55,13 +66,64 @@ def main(dev: Path) -> None:
             sys.stdout.flush()
 
 
+def show_search(folder: Path, models: dict[str, gramvec.Embedder]) -> Iterator[Sequence[Any]]:
+    """Yield of each language how well the paragraph is found: by letters, and of each model by both and by meaning."""
+    sets = find_retrieval_sets(folder) if folder.is_dir() else []
+    if not sets:
+        yield (f"left out: there is no {folder}",)
+        return
+    ways = ["letters", *(f"{name}, {way}" for name in models for way in ("both", "meaning"))]
+    yield ("", *ways)
+    found = []
+    for one in sets:
+        figures = []
+        for place, model in enumerate(models.values()):
+            with TemporaryDirectory(prefix="gramvec-") as made:
+                index = gramvec.Index.build(Path(made) / "x.index", one.documents, model=model)
+                if place == 0:
+                    figures.append(_ask_index(index, one, "letters"))
+                figures += [_ask_index(index, one, None), _ask_index(index, one, "meaning")]
+        found.append(figures)
+        yield (one.name, *figures)
+    yield (f"mean of {len(found)}", *np.mean(found, axis=0))
+
+
+def _ask_index(index: gramvec.Index, one: RetrievalSet, only: Any) -> float:
+    answers = index.search(one.queries, DEPTH, only=only, truncate=True)
+    places = [[int(hit.id) - 1 for hit in hits] for hits in answers]
+    return 100 * float(np.mean([ndcg(own, grades, DEPTH) for own, grades in zip(places, one.grades, strict=True)]))
+
+
+def show_crossed(folder: Path, models: dict[str, gramvec.Embedder]) -> Iterator[Sequence[Any]]:
+    """Yield of each two languages how well the paragraph of one is found for the question in the other, by meaning."""
+    sets = find_retrieval_sets(folder) if folder.is_dir() else []
+    if len(sets) < 2:
+        yield (f"left out: there are no two languages in {folder}",)
+        return
+    yield ("", *models, "TF-IDF")
+    found = []
+    for one, other in permutations(sets, 2):
+        tfidf = _tfidf([*one.queries, *other.documents])
+        ways: list[Represents] = [*(model.embed for model in models.values()), lambda texts, way=tfidf: way(texts)]  # type: ignore[misc]
+        figures = []
+        for represent in ways:
+            table = represent(one.queries) @ represent(other.documents).T
+            best = np.argsort(-(table if isinstance(table, np.ndarray) else table.toarray()), axis=1)[:, :DEPTH]
+            gains = [ndcg(own, grades, DEPTH) for own, grades in zip(best.tolist(), one.grades, strict=True)]
+            figures.append(100 * float(np.mean(gains)))
+        found.append(figures)
+        yield (f"{one.name} to {other.name}", *figures)
+    yield (f"mean of {len(found)}", *np.mean(found, axis=0))
+
+
 def show_intents(folder: Path, models: dict[str, gramvec.Embedder], learned: str | None) -> Iterator[Sequence[Any]]:
     """Yield the accuracies of each language, of labels learned from itself or from another, and their means."""
     languages = sorted(path.name for path in folder.glob("*") if path.name != learned)
     if not languages:
         yield (f"left out: there is no {folder}",)
         return
-    names = [*(f"classify, {name}" for name in models), "SVM, TF-IDF", f"SVM, {MODELS[0]}"]
+    first = next(iter(models))
+    names = [*(f"classify, {name}" for name in models), "SVM, TF-IDF", f"SVM, {first}"]
     yield ("", *names)
     found: dict[str, list[float]] = {}
     for language in languages:
@@ -70,7 +132,7 @@ def show_intents(folder: Path, models: dict[str, gramvec.Embedder], learned: str
         answers = [
             *(_ask_head(model, known, asked) for model in models.values()),
             _ask_svm(_tfidf(known[0]), known, asked),
-            _ask_svm(models[MODELS[0]].embed, known, asked),
+            _ask_svm(models[first].embed, known, asked),
         ]
         found[language] = [100 * float(np.mean([*map(str.__eq__, given, right)])) for given in answers]
         yield (f"{language}, not listed" if language == NOT_LISTED else language, *found[language])
@@ -173,4 +235,4 @@ def show_countries(models: dict[str, gramvec.Embedder]) -> Iterator[Sequence[Any
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:] or MODELS)
