@@ -85,7 +85,7 @@ def tie_translations(
         )
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        optimizer.step()  # type: ignore[no-untyped-call]
         if settings.pull:
             used = torch.unique(torch.cat([ids for ids, _ in texts]))
             with torch.no_grad():

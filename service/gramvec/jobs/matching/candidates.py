@@ -176,8 +176,8 @@ def count_ngrams(texts: Sequence[str], progress: Progress = NO_PROGRESS) -> Text
     end = len(indices)
     # From the end, so that the memory of each block is given back before the next is copied.
     while blocks:
-        columns, number = blocks.pop()
+        columns, repeats = blocks.pop()
         part = slice(end - len(columns), end)
-        indices[part], counts[part] = np.searchsorted(there, columns), number
+        indices[part], counts[part] = np.searchsorted(there, columns), repeats
         end = part.start
     return TextNgrams(starts, indices, counts, held[there])
