@@ -7,13 +7,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
 
 from gramvec import Embedder
 from gramvec.server.settings import Settings
-from support.http import RunningServer, post_bytes, read_all, running, until
+from support.http import PATIENCE, RunningServer, post_bytes, read_all, running, until
 
 SHORT = {"header_timeout_seconds": 0.5, "body_timeout_seconds": 0.5, "send_timeout_seconds": 0.5}
 BODY = b'{"inputs": "a fast car"}'
@@ -179,6 +180,29 @@ def test_one_connection_too_many(server: RunningServer) -> None:
             for other in others:
                 other.close()
     until(lambda: httpx.get(f"{server.url}/health").status_code == 200)
+
+
+def test_who_connects_to_a_busy_service_does_not_wait_a_turn_for_each_before(patient: RunningServer) -> None:
+    """libuv accepts one connection in a turn of the loop."""
+    assert patient.server is not None and patient.server.loop is not None
+    loop, connected, before = patient.server.loop, threading.Event(), patient.connections
+    turns = 0
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+        time.sleep(0.02)  # requests of others
+        if patient.connections < before + 100:
+            loop.call_soon(turn)
+
+    loop.call_soon_threadsafe(lambda: connected.wait(PATIENCE) and turn())
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(patient.connect())
+        connected.set()
+        until(lambda: patient.connections == before + 100)
+    until(lambda: patient.connections <= before)
+    assert turns < 50
 
 
 @pytest.mark.parametrize("size", [60_000, 70_000, 150_000])

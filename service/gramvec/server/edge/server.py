@@ -147,6 +147,7 @@ class Server(uvicorn.Server, Process):
         )
         self.loop: asyncio.AbstractEventLoop | None = None
         self._sockets: list[socket.socket] = []
+        self._connecting: set[asyncio.Task[None]] = set()
         self._reload: asyncio.Task[None] | None = None
         self._reload_again = self.reload_refused = False
         self.reloads = 0
@@ -237,6 +238,12 @@ class Server(uvicorn.Server, Process):
 
     async def on_tick(self, counter: int) -> bool:
         """Do what is due at every tenth of a second."""
+        # libuv accepts one connection in a turn, and where many ask for much a turn is long.
+        for listener in self._sockets:
+            for connection in accept_waiting(listener):
+                connecting = asyncio.create_task(self._connect(connection))
+                self._connecting.add(connecting)
+                connecting.add_done_callback(self._connecting.discard)
         if counter % SWEEP_TICKS == 0:
             self.on_sweep()
         if counter % TRIM_TICKS == 0:
@@ -361,18 +368,17 @@ class Server(uvicorn.Server, Process):
             listener.close()
 
     async def _accept_pending(self, listener: socket.socket) -> None:
-        taken: list[socket.socket] = []
-        with suppress(OSError):  # there are no more, or no more descriptors
-            listener.setblocking(False)
-            while True:
-                taken.append(listener.accept()[0])
-        loop = asyncio.get_running_loop()
-        for connection in taken:
-            connection.setblocking(False)
-            with suppress(OSError):  # its handshake has failed
+        for connection in accept_waiting(listener):
+            with suppress(OSError):
                 if connection.family != socket.AF_UNIX:
                     require_hops(connection, 0)
-                await loop.connect_accepted_socket(self._make_protocol, connection, **self._tls)
+                await self._connect(connection)
+
+    async def _connect(self, connection: socket.socket) -> None:
+        """Serve a connection that was accepted."""
+        connection.setblocking(False)
+        with suppress(OSError):  # its handshake has failed
+            await asyncio.get_running_loop().connect_accepted_socket(self._make_protocol, connection, **self._tls)
 
     def _make_protocol(self) -> LimitedProtocol:
         kind: type[LimitedProtocol] = self.config.http_protocol_class  # type: ignore[assignment]
@@ -380,6 +386,16 @@ class Server(uvicorn.Server, Process):
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def accept_waiting(listener: socket.socket) -> list[socket.socket]:
+    """Return the connections that wait at a socket, as far as this process may have them open."""
+    accepted: list[socket.socket] = []
+    with suppress(OSError):  # there are no more, or no more descriptors
+        listener.setblocking(False)
+        while True:
+            accepted.append(listener.accept()[0])
+    return accepted
 
 
 def refuse_networks(listener: socket.socket) -> None:
