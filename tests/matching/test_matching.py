@@ -24,7 +24,7 @@ from gramvec import lexical
 from gramvec.errors import InputError
 from gramvec.jobs.matching import nearest as cosines
 from gramvec.jobs.matching.features import TablePair
-from gramvec.jobs.matching.fields import Field, vectors_of
+from gramvec.jobs.matching.fields import Field, NgramSettings, ngram_vectors
 from gramvec.jobs.matching.match_rows import shared_words, with_unmatched
 from gramvec.jobs.matching.nearest import Matches
 from support.bulk import gramvec_command
@@ -39,6 +39,11 @@ LEFT = "id,name,brand,city\na1,canon powershot sd1100,canon,Rome\na2,nikon coolp
 RIGHT = (
     "id,title,brand,city\nb1,nikon s8100 coolpix camera,nikon,Oslo\nb2,canon sd1100 powershot,canon,ROME\nb3,sd1100,,\n"
 )
+
+
+def vectors_of(left: list[str], right: list[str]) -> tuple[lexical.SparseVectors, lexical.SparseVectors]:
+    (sides,) = ngram_vectors([Field(left, right, 1.0)], NgramSettings())
+    return sides
 
 
 def brute_force(left: lexical.SparseVectors, right: lexical.SparseVectors, k: int, threshold: float) -> list[tuple]:
@@ -65,7 +70,7 @@ def test_as_by_brute_force(
     monkeypatch.setattr(cosines, "TIED_PRODUCTS", 1000)
     texts = [one[:60] for one in real_texts[:160]]
     others = [*(one[:9] + one[10:] for one in texts[::2]), "", *texts[:9], *texts[:9], "the of a", *real_texts[200:240]]
-    left, right = vectors_of([Field([*texts, "", "the", *texts[:3]], others, 1.0)])
+    left, right = vectors_of([*texts, "", "the", *texts[:3]], others)
     progress = KeptProgress()
     found = cosines.nearest(left, right, k, threshold, threads=threads, progress=progress)
     assert as_list(found) == brute_force(left, right, k, threshold)
@@ -74,7 +79,7 @@ def test_as_by_brute_force(
 
 def test_ties_of_different_texts_go_to_the_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     right = [" ".join(words) for words in permutations(["canon", "nikon", "sony", "leica"])]
-    left, right = vectors_of([Field(["sony leica", "canon"], right, 1.0)])
+    left, right = vectors_of(["sony leica", "canon"], right)
     assert as_list(cosines.nearest(left, right, 2, 0.0)) == brute_force(left, right, 2, 0.0)
     monkeypatch.setattr(cosines, "MAX_TIED", 2)
     assert as_list(cosines.nearest(left, right, 2, 0.0))[2:] == brute_force(left, right, 2, 0.0)[2:]
@@ -84,7 +89,7 @@ def test_within_a_small_budget_the_nearest_is_nearly_always_found(
     real_texts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [one[:60] for one in real_texts[:400]]
-    vectors = vectors_of([Field(texts, [one[:9] + one[10:] for one in texts], 1.0)])
+    vectors = vectors_of(texts, [one[:9] + one[10:] for one in texts])
     exact = as_list(cosines.nearest(*vectors, 1, 0.0))
     monkeypatch.setattr(cosines, "PRODUCTS", 0)
     monkeypatch.setattr(cosines, "ROW_PRODUCTS", 30)
@@ -96,50 +101,10 @@ def test_within_a_small_budget_the_nearest_is_nearly_always_found(
     assert len(rarest) == len(exact) and len(set(rarest) & set(exact)) > len(exact) / 2
 
 
-def tf_idf(left: list[str], right: list[str], power: float, **settings: object) -> np.ndarray:
-    """The cosines of scikit-learn's sublinear TF-IDF with a power of its idf."""
-    text = pytest.importorskip("sklearn.feature_extraction.text")
-    vectorizer = text.TfidfVectorizer(norm=None, sublinear_tf=True, **settings)
-    vectorizer.fit([*left, *right])
-    sides = [vectorizer.transform(texts).toarray() * vectorizer.idf_ ** (power - 1) for texts in (left, right)]
-    units = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
-    return units[0] @ units[1].T
-
-
-def cosines_of(fields: list[Field]) -> np.ndarray:
-    left, right = vectors_of(fields)
-    return np.stack([left.dots(np.full(len(right), row), right, np.arange(len(right))) for row in range(len(left))])
-
-
-def test_the_cosine_is_that_of_scikit_learn_with_squared_idf_and_half_of_words(real_texts: list[str]) -> None:
-    left, right = ([" ".join(text.split())[:80].strip() for text in real_texts[a:b]] for a, b in ((0, 60), (40, 90)))
-    ngrams = tf_idf([f" {one} " for one in left], [f" {one} " for one in right], 2, analyzer="char", ngram_range=(2, 4))
-    words = tf_idf(left, right, 1, token_pattern=r"\w+")
-    # Letters outside of ASCII have other rules of lower case and of words there.
-    plain = np.ix_([one.isascii() for one in left], [one.isascii() for one in right])
-    expected = (ngrams + 0.5 * words) / 1.5
-    assert len(expected[plain]) > 20
-    assert cosines_of([Field(left, right, 1.0)])[plain] == pytest.approx(expected[plain], abs=2e-3)
-
-
 def test_accents_are_no_difference() -> None:
     names, plain = ["Café Łódź", "München"], ["cafe lodz", "munchen"]
-    assert cosines_of([Field(names, plain, 1.0)]).diagonal() == pytest.approx(1, abs=1e-6)
     pairs = TablePair([Field(names, plain, 1.0)]).features(np.arange(2), np.arange(2))
     assert np.array_equal(pairs, TablePair([Field(plain, plain, 1.0)]).features(np.arange(2), np.arange(2)))
-
-
-def test_several_columns_are_compared_as_one_text_and_by_what_they_weigh_more() -> None:
-    names, brands = (["abc def", "abc"], ["abc def", "abd"]), (["xyz", ""], ["xy", "xyz"])
-    name, joined = (
-        cosines_of([Field(*names, 1.0)]),
-        cosines_of([Field(["abc def xyz", "abc"], ["abc def xy", "abd xyz"], 1.0)]),
-    )
-    assert cosines_of([Field(*names, 2.0), Field(*brands, 2.0)]) == pytest.approx(joined, rel=1e-6)
-    # The least of the weights, 0.5, is that of both columns' joined text.
-    assert cosines_of([Field(*names, 2.0), Field(*brands, 0.5)]) == pytest.approx((joined + 1.5 * name) / 2.5, rel=1e-4)
-    empty = cosines_of([Field(*names, 0.5), Field(*brands, 2.0)])[1, 1]
-    assert empty == pytest.approx(joined[1, 1] / np.sqrt(2.5), rel=1e-4)  # the left row has no brand
 
 
 def test_heavy_columns_may_be_empty(recwarn: pytest.WarningsRecorder) -> None:

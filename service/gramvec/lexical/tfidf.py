@@ -1,4 +1,4 @@
-"""TF-IDF of sparse rows: a feature that a text has c times counts (1 + ln c) idf^p, and a row has length 1."""
+"""TF-IDF of sparse rows: a feature that a text has c times counts (1 + ln c) idf^p."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gramvec.text.arrays import Doubles, Int64s
+from gramvec.text.arrays import Doubles
 
 
 def inverse_frequency(texts: int, held: NDArray[Any]) -> Doubles:
@@ -20,9 +20,3 @@ def damp_counts(counts: NDArray[Any]) -> Doubles:
     """Return 1 + ln c, float64, of how often each feature is in a text, from 1."""
     damped: Doubles = 1 + np.log(counts.astype(np.float64))
     return damped
-
-
-def normalize_rows(values: Doubles, row: Int64s) -> Doubles:
-    """Return the values, float64[m], divided by the length of the row that each belongs to, int64[m]."""
-    normalized: Doubles = values / np.sqrt(np.bincount(row, values**2))[row]
-    return normalized

@@ -47,8 +47,3 @@ def words_and_runs(text: str) -> list[str]:
     if text.isascii() or _one.search(text) is None:
         return text.split()
     return [run for word in close_gaps(text).split() for run in _runs.findall(word)]
-
-
-def space_characters(text: str) -> str:
-    """Return a text with spaces around each character of such scripts, so that each is a word."""
-    return text if text.isascii() else _one.sub(r" \g<0> ", text)

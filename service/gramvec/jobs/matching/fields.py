@@ -1,4 +1,4 @@
-"""Columns of two tables into matches: one sparse vector for each row, blocks, the nearest rows, one-to-one."""
+"""Columns of two tables into matches: sparse vectors of rows, blocks, the nearest rows, one-to-one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,6 @@ import numpy as np
 from gramvec.errors import InputError
 from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
 from gramvec.jobs.matching.reasons import TellsReasons
-from gramvec.jobs.matching.scoring import (
-    NGRAM_SHARE,
-    WORD_SHARE,
-    beside,
-    ngrams_and_words,
-)
 from gramvec.jobs.pairs.model import ExpectedShare
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
 from gramvec.lexical.sparse_vectors import SparseVectors
@@ -26,8 +20,6 @@ from gramvec.text.arrays import Int64s
 from gramvec.text.folding import fold_texts
 from gramvec.text.scripts import close_gaps
 
-# The nearest rows of each left one that are scored, and among which one_to_one chooses.
-DEPTH = 10
 MAX_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
@@ -133,32 +125,6 @@ def nearest_rows(
     if blocks is not None:
         return _in_blocks(left, right, blocks, k, threshold, threads, progress)
     return nearest(left, right, k, threshold, threads=threads, progress=progress)
-
-
-def vectors_of(fields: Sequence[Field], progress: Progress = NO_PROGRESS) -> BothTables:
-    """Return both tables' rows as vectors of length 1, whose product is the cosine that scores two rows.
-
-    Several columns are joined to one text, of the least of their weights; what a column weighs more is a text of its
-    own. The n-grams and words of a text are weighted by such texts of both tables. An empty text has no part in the
-    vector of its row.
-
-    Raises:
-        InputError: columns, weights or texts cannot be compared.
-    """
-    check_fields(fields)
-    every = [folded_field(field) for field in fields]
-    if len(fields) > 1:
-        lowest = min(field.weight for field in fields)
-        heavier = [field._replace(weight=field.weight - lowest) for field in every if field.weight > lowest]
-        every = [joined_field(every, lowest * len(fields)), *heavier]
-    progress.start("reading n-grams and words", 2 * sum(len(field.left) + len(field.right) for field in every))
-    parts: list[SparseVectors] = []
-    weights: list[float] = []
-    for field in every:
-        with named_rows(len(field.left)):
-            parts += ngrams_and_words([*field.left, *field.right], progress)
-        weights += [field.weight * NGRAM_SHARE, field.weight * WORD_SHARE]
-    return split(beside(parts, weights), len(every[0].left))
 
 
 def folded_field(field: Field) -> Field:
