@@ -14,7 +14,7 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.jobs.matching import groups
 from gramvec.jobs.matching.fields import Field
-from gramvec.jobs.matching.groups import GroupPairs, group_rows
+from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
 from gramvec.jobs.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
 from gramvec.jobs.matching.nearest import Matches
 from support.bulk import gramvec_command
@@ -69,6 +69,15 @@ def test_rows_of_one_table_are_not_compared_with_themselves(rows: list[str], see
         expected = [pair for i in range(len(rows)) for pair in [one for one in expected if one[0] == i][:top]]
     expected.sort(key=lambda pair: (pair[0], -pair[2], pair[1]))
     assert list(zip(*(one.tolist() for one in found.rows(top)), strict=True)) == expected
+
+
+def test_the_first_rows_of_one_table_are_each_pair_once_whatever_their_order() -> None:
+    for rows in (["b!", "b", "a"], ["b", "b!", "a"], ["a", "b!", "b"]):
+        groups_of_rows = sort_groups(group_rows([rows]), [rows])
+        pairs = Matches(np.array([0, 1, 1]), np.array([1, 0, 1]), np.array([0.5, 0.5, 0.9], np.float32))
+        found = GroupPairs(pairs, groups_of_rows, groups_of_rows, same=True).first_rows()
+        named = [{rows[a], rows[b]} for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True)]
+        assert named == [{"a", "b"}, {"b", "b!"}] and (found.left < found.right).all()
 
 
 @given(names, names, st.integers(0, 9), st.booleans())

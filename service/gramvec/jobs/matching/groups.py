@@ -126,12 +126,14 @@ class GroupPairs(NamedTuple):
         return self._replace(pairs=select_pairs(self.pairs, mask))
 
     def first_rows(self) -> Matches:
-        """Return the first rows of both groups of each pair. Of one table, each pair is given once."""
+        """Return the first rows of both groups of each pair; of one table each pair once, the lower row left."""
         own = self.same & (self.pairs.left == self.pairs.right)
-        left = self.left.members[self.left.starts[self.pairs.left]]
+        left = self.left.firsts[self.pairs.left]
         right = self.right.members[self.right.starts[self.pairs.right] + own]
-        found = Matches(left, right, self.pairs.scores)
-        return select_pairs(found, left < right) if self.same else found
+        if not self.same:
+            return Matches(left, right, self.pairs.scores)
+        once = Matches(np.minimum(left, right), np.maximum(left, right), self.pairs.scores)
+        return select_pairs(once, self.pairs.left <= self.pairs.right)
 
     def rows(self, top: int | None = None) -> Matches:
         """Return pairs of rows: all, or the `top` best of each left row, by left row, descending score and right row.
