@@ -16,9 +16,10 @@ import gramvec
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.distinct import DuplicateRows, distinct_rows, staying_rows
 from gramvec.jobs.duplicates.likely import KEEPS, Keep, LikelyPairs, likely_pairs
-from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs, groups
+from gramvec.jobs.duplicates.pairs import groups
 from gramvec.jobs.duplicates.rows import read_rows
 from gramvec.jobs.matching import candidates
+from gramvec.jobs.matching.nearest import NO_MATCHES, Matches
 from gramvec.jobs.tables.inputs import FileFormat
 from gramvec.jobs.tables.outputs import TABLE_FORMS
 from support.bulk import MODEL, as_csv, gramvec_command
@@ -118,7 +119,7 @@ def test_what_goes_is_alike_to_what_stays(pairs: list[tuple[int, int, float]], s
     columns = [
         np.array(column) for column in zip(*((*pair, score) for pair, score in sorted(known.items())), strict=True)
     ]
-    near = NearPairs(*(columns or NO_PAIRS))
+    near = Matches(*(columns or NO_MATCHES))
     every = [*texts, "", *texts[::3]]
     rows = distinct_rows([every])
     cells = np.arange(len(every)) % 4
@@ -275,7 +276,9 @@ def test_equal_lines_are_kept_once(tmp_path: Path) -> None:
     try:
         table = read_rows(tmp_path / "a.txt", FileFormat("txt"), ["text"], None, on_error="stop")
         distinct = distinct_rows(table.columns)
-        kept = DuplicateRows(distinct, LikelyPairs(NO_PAIRS, 1, None), staying_rows(distinct, NO_PAIRS, "first")).kept
+        kept = DuplicateRows(
+            distinct, LikelyPairs(NO_MATCHES, 1, None), staying_rows(distinct, NO_MATCHES, "first")
+        ).kept
         assert tracemalloc.get_traced_memory()[1] < 200 * rows
     finally:
         tracemalloc.stop()

@@ -21,7 +21,7 @@ from gramvec.errors import InputError
 from gramvec.jobs.duplicates import group_file
 from gramvec.jobs.duplicates.distinct import distinct_rows
 from gramvec.jobs.duplicates.group_file import GroupChanges, GroupFile
-from gramvec.jobs.duplicates.pairs import NearPairs
+from gramvec.jobs.matching.nearest import Matches
 from support.errors import refused
 
 
@@ -36,7 +36,7 @@ def update(
     places = {text: place for place, text in enumerate(distinct.columns[0])}
     found = sorted({tuple(sorted((places[a], places[b]))) for a, b in pairs if a in places and b in places})
     left, right = np.array(found, np.int64).reshape(-1, 2).T
-    near = NearPairs(left, right, np.ones(len(left), np.float32))
+    near = Matches(left, right, np.ones(len(left), np.float32))
     ids = [*table] if isinstance(table, dict) else None
     return GroupFile(path, ["name"], None if ids is None else "id").update(distinct, near, ids)
 
@@ -251,7 +251,7 @@ def test_any_bytes_are_a_file_or_one_sentence(data: bytes) -> None:
 def test_ids_that_name_no_row_are_refused(ids: list[str], path: Path) -> None:
     distinct = distinct_rows([["maria", "bert"]])
     with refused(InputError, "row 1", index=1):
-        GroupFile(path, ["name"], "id").update(distinct, NearPairs(*np.zeros((3, 0), np.int64)), ids)
+        GroupFile(path, ["name"], "id").update(distinct, Matches(*np.zeros((3, 0), np.int64)), ids)
     assert not path.exists()
 
 
@@ -312,7 +312,7 @@ def test_a_kill_leaves_the_state_before_or_after(when: str, rows: int, path: Pat
 
 
 def test_the_order_of_columns_makes_no_difference_and_sources_have_ids_of_their_own(path: Path) -> None:
-    none = NearPairs(*np.zeros((3, 0), np.int64))
+    none = Matches(*np.zeros((3, 0), np.int64))
     names, cities = ["maria", "bert"], ["rome", "oslo"]
     for columns, values in ((["name", "city"], [names, cities]), (["city", "name"], [cities, names])):
         file = GroupFile(path, columns, "id", has_sources=True)

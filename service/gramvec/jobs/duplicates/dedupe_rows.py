@@ -9,9 +9,9 @@ from typing import Any
 
 from gramvec.jobs.common.file_job import RowColumns
 from gramvec.jobs.duplicates.distinct import SOURCE, DuplicateRows, StayingMap
-from gramvec.jobs.duplicates.pairs import NearPairs
 from gramvec.jobs.duplicates.rows import DedupeTable, KnownRow
 from gramvec.jobs.matching.match_rows import COUNTED, tell_reasons
+from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import read_records, value_or_none
 from gramvec.jobs.tables.inputs import FileFormat
@@ -46,7 +46,7 @@ class RowList:
         self._table, self._on, self._columns, self._source, self._format = table, list(on), columns, source, format
 
     def write_pairs(
-        self, output: Path | None, form: TableForm, pairs: NearPairs, reasons: Iterable[PairReasons] | None = None
+        self, output: Path | None, form: TableForm, pairs: Matches, reasons: Iterable[PairReasons] | None = None
     ) -> None:
         """Write a pair of rows a line, with the reasons of its score if there are any."""
         self._read({*pairs.left.tolist(), *pairs.right.tolist()})

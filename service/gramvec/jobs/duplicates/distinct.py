@@ -13,9 +13,10 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.frames import FrameColumn, ResultTable
 from gramvec.jobs.duplicates.likely import Keep, LikelyPairs, standing_for
 from gramvec.jobs.duplicates.merge import groups_of, merge_records, parse_merge
-from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.duplicates.pairs import groups
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.match_rows import words_of_one
+from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.pairs.model import ExpectedShare, facts_of
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.outputs import free_names
@@ -259,11 +260,11 @@ class DuplicateRows(ResultTable):
         return int((self.distinct.of_row < 0).sum())
 
     @cached_property
-    def pairs(self) -> NearPairs:
+    def pairs(self) -> Matches:
         """All pairs of rows, the lower one left; equal rows have a score of 1. Raises InputError above 10,000,000."""
         return self.pairs_up_to(MAX_PAIRS)
 
-    def pairs_up_to(self, limit: int) -> NearPairs:
+    def pairs_up_to(self, limit: int) -> Matches:
         """Return all pairs of rows, by left, then right row.
 
         Raises InputError if they are more than `limit`.
@@ -291,9 +292,9 @@ class DuplicateRows(ResultTable):
         scores = np.concatenate([np.ones(equal, np.float32), np.repeat(near.scores, alike)])
         left, right = np.minimum(left, right), np.maximum(left, right)
         order = np.lexsort((right, left))
-        return NearPairs(left[order], right[order], scores[order])
+        return Matches(left[order], right[order], scores[order])
 
-    def reasons(self, pairs: NearPairs, names: Sequence[str]) -> Iterator[PairReasons]:
+    def reasons(self, pairs: Matches, names: Sequence[str]) -> Iterator[PairReasons]:
         """Yield why pairs of rows have their scores; none where that was not asked for.
 
         Args:
@@ -339,7 +340,7 @@ class DuplicateRows(ResultTable):
         return [rows[a:b] for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
 
 
-def staying_rows(distinct: DistinctRows, pairs: NearPairs, keep: Keep, cells: Int64s | None = None) -> Int64s:
+def staying_rows(distinct: DistinctRows, pairs: Matches, keep: Keep, cells: Int64s | None = None) -> Int64s:
     """Return int64[n], the row that stays for each row: no chain drops what is unlike it.
 
     Args:

@@ -24,7 +24,8 @@ import orjson
 
 from gramvec.errors import InputError, quote
 from gramvec.jobs.duplicates.distinct import DistinctRows
-from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.duplicates.pairs import groups
+from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.tables.staging import check_place, whole
 from gramvec.text import json_bounds
 from gramvec.text.arrays import Int64s
@@ -100,7 +101,7 @@ class GroupState:
     split: dict[int, int] = field(default_factory=dict)
 
     def assign(
-        self, keys: Sequence[RowKey | None], texts: Sequence[str], of_row: Int64s, pairs: NearPairs
+        self, keys: Sequence[RowKey | None], texts: Sequence[str], of_row: Int64s, pairs: Matches
     ) -> GroupChanges:
         """Give each row of a table its group, and remember it.
 
@@ -197,7 +198,7 @@ class GroupFile:
     def update(
         self,
         distinct: DistinctRows,
-        pairs: NearPairs,
+        pairs: Matches,
         ids: Sequence[str] | None,
         sources: Sequence[str] | None = None,
         name_row: Callable[[int], str] = "row {}".format,

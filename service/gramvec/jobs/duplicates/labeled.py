@@ -11,13 +11,13 @@ from gramvec.errors import InputError
 from gramvec.jobs.common.columns import MAX_ROWS
 from gramvec.jobs.duplicates.distinct import MAX_PAIRS
 from gramvec.jobs.duplicates.likely import LikelyPairs, likely_pairs
-from gramvec.jobs.duplicates.pairs import NearPairs, groups
+from gramvec.jobs.duplicates.pairs import groups
 from gramvec.jobs.matching.features import TablePair
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.fit_matcher import check_enough, fit_matcher
 from gramvec.jobs.matching.learned_reasons import HeldReasons, LearnedReasons
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels, hold_labels, score_candidates
-from gramvec.jobs.matching.nearest import Matches
+from gramvec.jobs.matching.nearest import Matches, select_pairs
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Int64s
 
@@ -139,12 +139,12 @@ def labeled_pairs(
         known = fit_matcher(pair, [(name, name) for name in names], labels, progress)
     scored = score_candidates(known, pair, progress)
     implied = None if labels is None else with_implied(labels)
-    candidates = _hold(NearPairs(*scored), implied)
+    candidates = _hold(scored, implied)
     lowest = known.threshold if threshold is None else threshold
     kept = candidates.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise `threshold`, or the most pairs (`max_pairs`)")
-    pairs = NearPairs(candidates.left[kept], candidates.right[kept], candidates.scores[kept])
+    pairs = select_pairs(candidates, kept)
     reasons = HeldReasons(LearnedReasons(known, pair), implied, same=True) if explain else None
     return TaughtPairs(LikelyPairs(pairs, lowest, None, lowest, candidates=candidates, reasons=reasons), known)
 
@@ -176,11 +176,8 @@ def with_implied(labels: PairLabels) -> PairLabels:
     )
 
 
-def _hold(pairs: NearPairs, labels: PairLabels | None) -> NearPairs:
+def _hold(pairs: Matches, labels: PairLabels | None) -> Matches:
     """Return pairs as labels have them, by left, then right text."""
-    held = Matches(*pairs)
     if labels is not None and len(labels.left):
-        order = np.lexsort((held.right, -held.scores, held.left))
-        held = hold_labels(Matches(held.left[order], held.right[order], held.scores[order]), labels)
-    order = np.lexsort((held.right, held.left))
-    return NearPairs(held.left[order], held.right[order], held.scores[order])
+        pairs = hold_labels(pairs, labels)
+    return select_pairs(pairs, np.lexsort((pairs.right, pairs.left)))

@@ -9,10 +9,10 @@ import numpy as np
 
 from gramvec.errors import InputError
 from gramvec.jobs.common.engines import HERE, Engine
-from gramvec.jobs.duplicates.pairs import NO_PAIRS, NearPairs
 from gramvec.jobs.matching.candidates import PLAIN, count_ngrams
 from gramvec.jobs.matching.fields import Field, split
 from gramvec.jobs.matching.match_tables import check_precision, own_threshold, score_fields
+from gramvec.jobs.matching.nearest import NO_MATCHES, Matches, select_pairs
 from gramvec.jobs.matching.reasons import TellsReasons
 from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import ExpectedShare, one_table_model, two_table_model
@@ -35,19 +35,19 @@ class LikelyPairs(NamedTuple):
     reasons: what tells why pairs of texts have their scores, where it was asked for.
     """
 
-    pairs: NearPairs
+    pairs: Matches
     threshold: float
     expected: ExpectedShare | None
     sure: float = 0.0
     sampled: int = 0
     sampled_found: int = 0
-    candidates: NearPairs = NO_PAIRS
+    candidates: Matches = NO_MATCHES
     reasons: TellsReasons | None = None
 
-    def sure_pairs(self) -> NearPairs:
+    def sure_pairs(self) -> Matches:
         """Return the pairs by which rows go."""
         kept = self.pairs.scores >= np.float32(self.sure)
-        return NearPairs(self.pairs.left[kept], self.pairs.right[kept], self.pairs.scores[kept])
+        return select_pairs(self.pairs, kept)
 
 
 def likely_pairs(
@@ -86,18 +86,17 @@ def likely_pairs(
     floor = 0.01 if threshold is None else threshold
     both = scored.select(scored.pairs.scores >= np.float32(floor)).rows()
     lower = both.left < both.right
-    found = NearPairs(both.left[lower], both.right[lower], both.scores[lower])
+    found = select_pairs(both, lower)
     lowest = own_threshold(found.scores, precision, same=True) if threshold is None else threshold
     kept = found.scores >= np.float32(lowest)
     if max_pairs is not None and int(kept.sum()) > max_pairs:
         raise InputError(f"more than {max_pairs:,} pairs; raise `threshold`, or `max_pairs`")
-    left, right, scores = found.left[kept], found.right[kept], found.scores[kept]
-    order = np.lexsort((right, left))
+    pairs = select_pairs(found, kept)
+    pairs = select_pairs(pairs, np.lexsort((pairs.right, pairs.left)))
     promise = one_table_model().promise
-    sure = promise.sure_from(scores, lowest) if threshold is precision is None else lowest
-    pairs = NearPairs(left[order], right[order], scores[order])
+    sure = promise.sure_from(pairs.scores, lowest) if threshold is precision is None else lowest
     return LikelyPairs(
-        pairs, lowest, promise.of(scores), sure, *scored.sampled, NearPairs(*scored.first_rows()), scored.reasons
+        pairs, lowest, promise.of(pairs.scores), sure, *scored.sampled, scored.first_rows(), scored.reasons
     )
 
 
@@ -117,7 +116,7 @@ def likely_known(columns: Sequence[Sequence[str]], left: Int64s, others: Sequenc
     return score_pairs_of_tables(read_rows(sides), pairs, two_table_model(), same=False).scores
 
 
-def standing_for(rank: Int64s, pairs: NearPairs) -> Int64s:
+def standing_for(rank: Int64s, pairs: Matches) -> Int64s:
     """Return int64[n], the text that stays for each text: itself, or one that it makes a pair with.
 
     There are no chains: a text goes only if it is in a pair with one that stays.

@@ -9,7 +9,7 @@ import numpy as np
 from gramvec.embed.embedder import Embedder
 from gramvec.errors import InputError
 from gramvec.jobs.duplicates.likely import LikelyPairs
-from gramvec.jobs.duplicates.pairs import NearPairs
+from gramvec.jobs.matching.nearest import Matches, concatenate_matches
 from gramvec.progress import NO_PROGRESS, Progress
 
 # All pairs are compared: those of this many texts in minutes.
@@ -47,7 +47,7 @@ def meaning_pairs(
             " in parts, or compare by letters"
         )
     vectors = embedder.embed(texts, truncate=True)
-    found = [NearPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))]
+    found: list[Matches] = []
     step = max(1, BLOCK_COSINES // max(1, len(texts)))
     number = 0
     progress.start("comparing meanings", len(texts), "texts")
@@ -59,12 +59,12 @@ def meaning_pairs(
             # The same bytes in any block, as a product of matrices has not.
             scores = np.minimum((vectors[left_rows] * vectors[right_rows]).sum(axis=1), np.float32(1))
             near = scores >= np.float32(lowest)
-            found.append(NearPairs(left_rows[near], right_rows[near], scores[near]))
+            found.append(Matches(left_rows[near], right_rows[near], scores[near]))
             number += len(found[-1].left)
             if number > max_pairs:
                 raise InputError(f"more than {max_pairs:,} pairs; raise the threshold")
         progress.advance(len(block))
-    pairs = NearPairs(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+    pairs = concatenate_matches(found)
     return LikelyPairs(pairs, lowest, None, candidates=pairs)
 
 

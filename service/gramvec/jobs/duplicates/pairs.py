@@ -1,23 +1,10 @@
-"""Near-duplicates: pairs of texts with a score, and the groups that they make."""
+"""Groups of rows that chains of pairs join."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from gramvec.text.arrays import Floats, Int64s
-
-
-class NearPairs(NamedTuple):
-    """left int64[p] < right int64[p]: places of texts; scores float32[p]. In order of left, then right."""
-
-    left: Int64s
-    right: Int64s
-    scores: Floats
-
-
-NO_PAIRS = NearPairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+from gramvec.text.arrays import Int64s
 
 
 def groups(n: int, left: Int64s, right: Int64s) -> Int64s:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gramvec.errors import InputError
-from gramvec.jobs.matching.nearest import Matches, best, concatenate_matches, nearest, places, select_pairs
+from gramvec.jobs.matching.nearest import NO_MATCHES, Matches, best, concatenate_matches, nearest, places, select_pairs
 from gramvec.jobs.matching.reasons import TellsReasons
 from gramvec.jobs.pairs.model import ExpectedShare
 from gramvec.lexical.sparse import MAX_CHARACTERS, ORDERS, SIF_A, Weighting, fit
@@ -23,7 +23,6 @@ from gramvec.text.scripts import close_gaps
 MAX_COLUMNS = 16
 # Blocks of fewer pairs are scored pair by pair.
 FEW_PAIRS = 50_000
-NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 Blocks = tuple[Sequence[str], Sequence[str]]
 BothTables = tuple[SparseVectors, SparseVectors]

@@ -32,7 +32,6 @@ from gramvec.jobs.matching.match_rows import (
     EXPLAINED,
     NAMES,
     REVIEWED,
-    RowPairs,
     add_columns,
     records_of,
     with_unmatched,
@@ -262,7 +261,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         """Write the table of matches."""
         matches = matched.matches
         sizes = len(tables.left.ids), len(tables.right.ids)
-        rows = with_unmatched(matches, sizes, same=tables.same) if self.unmatched else RowPairs(*matches)
+        rows = with_unmatched(matches, sizes, same=tables.same) if self.unmatched else matches
         names = list(NAMES)
         reasons: Iterable[PairReasons] = ()
         if self.explain and matched.reasons is not None:
@@ -276,7 +275,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         write_table(output, self.output_form(), [*names, *(explained if self.explain else ())], records,
                     safe_cells=self.safe_cells, bom=self.bom)  # fmt: skip
 
-    def _read_all_columns(self, rows: RowPairs, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
+    def _read_all_columns(self, rows: Matches, tables: ReadTables) -> list[dict[int, dict[str, Any]]]:
         """Return all columns of the rows of both tables, by row: the files are read again."""
         sides = []
         for path, form, table, side in zip(

@@ -10,7 +10,7 @@ import numpy as np
 
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.inputs import DIGEST, MatchTable
-from gramvec.jobs.matching.nearest import CosineArray, Matches, RowIds
+from gramvec.jobs.matching.nearest import Matches
 from gramvec.jobs.pairs.reasons import PairReasons
 from gramvec.jobs.tables.columns import value_or_none
 from gramvec.jobs.tables.outputs import free_names
@@ -72,15 +72,7 @@ def _is_in(word: str, known: set[str]) -> bool:
     return 2 * len(own & known) >= len(own)
 
 
-class RowPairs(NamedTuple):
-    """Rows that are written: int64[p] of both tables, -1 without a row, and scores float32[p], NaN without a pair."""
-
-    left: RowIds
-    right: RowIds
-    scores: CosineArray
-
-
-def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> RowPairs:
+def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> Matches:
     """Return matches with the rows that are in none: those of the left table in their places, then those of the right.
 
     Args:
@@ -95,7 +87,7 @@ def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> RowP
     order = np.argsort(lefts, kind="stable")
     rights = np.concatenate([found.right, np.full(len(left), -1)])
     scores = np.concatenate([found.scores, np.full(len(left), np.nan, np.float32)])
-    return RowPairs(
+    return Matches(
         np.concatenate([lefts[order], np.full(len(right), -1)]),
         np.concatenate([rights[order], right]),
         np.concatenate([scores[order], np.full(len(right), np.nan, np.float32)]),
@@ -103,7 +95,7 @@ def with_unmatched(found: Matches, rows: tuple[int, int], *, same: bool) -> RowP
 
 
 def records_of(
-    found: Matches | RowPairs,
+    found: Matches,
     left: MatchTable,
     right: MatchTable,
     fields: Sequence[Field],
@@ -135,7 +127,7 @@ def tell_reasons(reasons: PairReasons) -> dict[str, str]:
 
 def add_columns(
     records: Iterable[dict[str, Any]],
-    found: Matches | RowPairs,
+    found: Matches,
     names: Sequence[Sequence[str]],
     sides: Sequence[Mapping[int, dict[str, Any]]],
 ) -> tuple[list[str], Iterator[dict[str, Any]]]:

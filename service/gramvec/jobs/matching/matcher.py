@@ -142,7 +142,7 @@ def hold_labels(scored: Matches, labels: PairLabels) -> Matches:
     """Return scored candidates as labels have them: labeled matches with a score of 1, and no labeled other pair.
 
     Args:
-        scored: candidates by left row, then descending score.
+        scored: candidates, each once.
         labels: pairs of the same rows, each once; matches that are no candidates are added.
     """
     width = 1 + max(int(scored.right.max(initial=0)), int(labels.right.max(initial=0)))

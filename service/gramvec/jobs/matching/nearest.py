@@ -35,17 +35,23 @@ MAX_TIED = 1_000
 
 
 class Matches(NamedTuple):
-    """Pairs of rows with scores, by left row, then descending score, then right row.
+    """Pairs of rows, or of texts, with scores.
+
+    Those of two tables are by left row, then descending score, then right row. Duplicates of one table are by left,
+    then right row, the lower one left.
 
     Attributes:
-        left: int64[p].
-        right: int64[p].
+        left: int64[p]; -1 for a row that is written without a partner.
+        right: int64[p], likewise; its score is NaN.
         scores: float32[p], cosines or probabilities.
     """
 
     left: RowIds
     right: RowIds
     scores: CosineArray
+
+
+NO_MATCHES = Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
 def scipy_sparse() -> Any:
@@ -150,7 +156,7 @@ class NearestSearch:
         """Return as of `nearest`."""
         if self._is_empty:
             progress.advance(len(self._left))
-            return no_matches()
+            return NO_MATCHES
         shared = RightRows(self._index, self._places, self._right, self._right_firsts, k, threshold, threads)
         blocks = (
             LeftBlock(self._left.rows(self._left_firsts[part]), kept)
@@ -215,13 +221,8 @@ def select_pairs(pairs: Matches, at: NDArray[Any]) -> Matches:
 
 def concatenate_matches(found: list[Matches]) -> Matches:
     """Concatenate matches."""
-    left, right, scores = zip(no_matches(), *found, strict=True)
+    left, right, scores = zip(NO_MATCHES, *found, strict=True)
     return Matches(np.concatenate(left), np.concatenate(right), np.concatenate(scores))
-
-
-def no_matches() -> Matches:
-    """Return an empty result."""
-    return Matches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
 def _find_candidates(right: RightRows, block: LeftBlock) -> tuple[RowIds, RowIds]:
