@@ -7,7 +7,7 @@ import pytest
 
 from gramvec_training.data.pair_tables import LearningTable, OwnPairs, compare_two_tables
 from gramvec_training.runs import pair_trials
-from gramvec_training.runs.pair_model import Effort, SumCalibration
+from gramvec_training.runs.pair_model import Effort, SumCalibration, list_figures
 
 pytest.importorskip("sklearn")
 SYLLABLES = ("ba", "ko", "mi", "tu", "re", "la", "so", "ni", "pe", "da", "vu", "go")
@@ -67,10 +67,14 @@ def test_what_was_tried_is_a_table(tables, monkeypatch):
     # scikit-learn takes no figure that is NaN throughout.
     known = [table._replace(figures=np.nan_to_num(table.figures)) for table in tables]
     left_out = pair_trials.leave_out(known, Effort(trees=4, rate=0.5))
-    lines = list(pair_trials.describe_trials(left_out, {"registers": "made registers", "joins": "join"}))
+    trials = {name: list_figures(scored) for name, scored in pair_trials.try_all(left_out)}
+    # Without and with the cap.
+    tries = 2 * (2 + len(pair_trials.PARTS_OF_FIRST) + len(pair_trials.PENALTIES))
+    assert len(trials) == tries
+    lines = list(pair_trials.describe_trials(trials, {"registers": "made registers", "joins": "join"}))
     assert lines[0] == "| F1 at the own threshold | registers | joins |"
-    tries = 2 + len(pair_trials.PARTS_OF_FIRST) + len(pair_trials.PENALTIES)
-    # Without and with the cap; of joins there are none.
-    assert len(lines) == 2 + 2 * tries
-    assert all(line.endswith(" |  |") for line in lines[2:])
-    assert float(lines[4].split("|")[2]) > 90
+    kinds, families = lines[2 : 2 + tries], lines[5 + tries :]
+    # There are no joins.
+    assert all(line.endswith(" |  |") for line in kinds)
+    assert float(kinds[2].split("|")[2]) > 90
+    assert len(families) == 6 and all(line.count("|") == tries + 2 for line in families)

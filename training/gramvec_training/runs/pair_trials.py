@@ -54,6 +54,7 @@ ONE_TABLE_COLUMNS = {
 }  # fmt: skip
 # Shoes are no part of the mean of six.
 NOT_MEANT = "set wdc-shoes"
+Figures = dict[str, tuple[float, float]]
 
 
 class LeftOut(NamedTuple):
@@ -185,16 +186,20 @@ def try_all(left_out: LeftOut) -> Iterator[tuple[str, Scored]]:
             yield f"{name}, at most 1 - w", cap(scored, left_out)
 
 
-def describe_trials(left_out: LeftOut, columns: dict[str, str]) -> Iterator[str]:
-    """Yield the lines of a table of F1 at the own threshold, in the mean of tables of a kind."""
+def describe_trials(trials: dict[str, Figures], columns: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of a table of F1 at the own threshold, in the mean of tables of a kind; then one by families."""
     yield f"| F1 at the own threshold | {' | '.join(columns)} |"
     yield "| --- |" + " ---: |" * len(columns)
-    for name, scored in try_all(left_out):
-        figures = list_figures(scored)
+    for name, figures in trials.items():
         yield f"| {name} | {' | '.join(_mean_of(figures, kind) for kind in columns.values())} |"
+    yield ""
+    yield f"| the same, by families | {' | '.join(trials)} |"
+    yield "| --- |" + " ---: |" * len(trials)
+    for family in next(iter(trials.values())):
+        yield f"| {family} | {' | '.join(f'{figures[family][0]:.1f}' for figures in trials.values())} |"
 
 
-def _mean_of(figures: dict[str, tuple[float, float]], kind: str) -> str:
+def _mean_of(figures: Figures, kind: str) -> str:
     """Return the mean of the figures of a kind: of one name, or of all families of the kind but the customer lists."""
     number, total = 0, 0.0
     for name, (own, _) in figures.items():
@@ -212,7 +217,8 @@ def print_trials(data: Path) -> None:
     tables = [*read_learning_tables(data, own=True), *read_made_tables(data, SEED, MADE_SCALE, own=True)]
     for is_one_table, effort, columns in ((False, TWO_TABLES, TWO_TABLE_COLUMNS), (True, ONE_TABLE, ONE_TABLE_COLUMNS)):
         left_out = leave_out([table for table in tables if table.is_one_table == is_one_table], effort)
-        for line in describe_trials(left_out, columns):
+        trials = {name: list_figures(scored) for name, scored in try_all(left_out)}
+        for line in describe_trials(trials, columns):
             sys.stdout.write(f"{line}\n")
             sys.stdout.flush()
         sys.stdout.write("\n")
