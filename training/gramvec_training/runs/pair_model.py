@@ -42,7 +42,7 @@ WEIGHTS = {
 SEED = 0
 # Sources are left out in so many parts.
 PARTS = 5
-# Sums of trees below it are not looked at for the calibration: nobody sees these pairs.
+# TableSums of trees below it are not looked at for the calibration: nobody sees these pairs.
 LEAST_SUM = -6.0
 # Pairs that a table's share of right ones is measured on at least, and how many pairs of the promise count beside them;
 # from which promises the range is another one, and the tables that it is wide enough for.
@@ -55,7 +55,7 @@ KINDS = {
 }  # fmt: skip
 # What pairs that are given, and rows of small tables, do not have.
 BESIDE = slice(_PAIR, None)
-Sums = dict[str, tuple[LearningTable, Doubles]]
+TableSums = dict[str, tuple[LearningTable, Doubles]]
 Scored = dict[str, tuple[LearningTable, NDArray[np.float32]]]
 CALIBRATION = (0.0, 0.1, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
@@ -159,7 +159,7 @@ def fit_trees(
         min_samples_leaf=LEAF_PAIRS, l2_regularization=PENALTY, early_stopping=False, random_state=SEED,
         monotonic_cst=directions,
     )  # fmt: skip
-    # Sums in one order, and no threads that spin.
+    # TableSums in one order, and no threads that spin.
     with import_module("threadpoolctl").threadpool_limits(1):
         fitted.fit(figures, match, sample_weight=weights / weights.mean())
         wanted = fitted.predict_proba(figures[:1000])[:, 1]
@@ -228,7 +228,7 @@ def sum_left_out(
     sets: bool = True,
     effort: Effort = SHIPPED,
     also: Callable[[LearningTable, Trees], None] | None = None,
-) -> Sums:
+) -> TableSums:
     """Return the sums of each table by trees that have not learned from its source, which is left out with some others.
 
     Args:
@@ -238,7 +238,7 @@ def sum_left_out(
         effort: how much is learned.
         also: is called with each table and the trees that have not learned from it.
     """
-    sums: Sums = {}
+    sums: TableSums = {}
 
     def add(table: LearningTable, trees: Trees) -> None:
         sums[f"{table.kind} {table.name}"] = (table, sum_table(trees, table, without))
@@ -320,7 +320,7 @@ def _record_trees(trees: Trees) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def score_left_out(sums: Sums, calibration: SumCalibration) -> Scored:
+def score_left_out(sums: TableSums, calibration: SumCalibration) -> Scored:
     """Return the probabilities of tables of their sums."""
     return {name: (table, calibration.probabilities(table, own_sums)) for name, (table, own_sums) in sums.items()}
 

@@ -23,7 +23,7 @@ from gramvec_training.runs.pair_model import (
     Effort,
     Scored,
     SumCalibration,
-    Sums,
+    TableSums,
     add_table_figures,
     calibrate,
     list_figures,
@@ -66,8 +66,8 @@ class LeftOut(NamedTuple):
         own: of two tables, the first trees' greatest log odds of each row within its own table; -inf for none.
     """
 
-    first: Sums
-    second: Sums
+    first: TableSums
+    second: TableSums
     own: dict[str, tuple[Doubles, Doubles]]
 
 
@@ -90,7 +90,7 @@ def leave_out(tables: Sequence[LearningTable], effort: Effort) -> LeftOut:
     return LeftOut(_log_odds(first, calibration), _log_odds(second, calibrate([*second.values()])), own)
 
 
-def _log_odds(sums: Sums, calibration: SumCalibration) -> Sums:
+def _log_odds(sums: TableSums, calibration: SumCalibration) -> TableSums:
     return {name: (table, calibration.scale * own + calibration.shift) for name, (table, own) in sums.items()}
 
 
