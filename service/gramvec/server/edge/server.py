@@ -389,11 +389,11 @@ class Server(uvicorn.Server, Process):
 
 
 def accept_waiting(listener: socket.socket) -> list[socket.socket]:
-    """Return the connections that wait at a socket, as far as this process may have them open."""
+    """Return the connections that wait at a socket, `BACKLOG` at most, as far as this process may have them open."""
     accepted: list[socket.socket] = []
     with suppress(OSError):  # there are no more, or no more descriptors
         listener.setblocking(False)
-        while True:
+        for _ in range(BACKLOG):  # who connects as fast as they are accepted does not keep the process
             accepted.append(listener.accept()[0])
     return accepted
 
