@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from support.bulk import MODEL
 from support.errors import refused
 
 calamine = pytest.importorskip("python_calamine", reason="it is not installed: pip install '.[sheets]'")
+pytest.importorskip("xlsxwriter", reason="it is not installed: pip install '.[sheets]'")
 
 MARK = b"\xef\xbb\xbf"
 
@@ -62,44 +61,6 @@ def test_any_text_is_a_sheet_that_is_read(texts: list[str]) -> None:
     assert len(cells_of(written(["text", "end"], *({"text": text, "end": "."} for text in texts)))) == len(texts) + 1
 
 
-def test_control_characters_and_what_looks_like_one_are_read_as_they_were() -> None:
-    texts = ["a\x01b\x1f\r\n\tc", "_x0041_", " _x000D_ ", "<&>\"'"]
-    assert [row[0] for row in cells_of(written(["text"], *({"text": text} for text in texts)))[1:]] == texts
-    names = [f"c{place}" for place in range(703)]  # A to AAA
-    assert cells_of(written(names, {"c26": "Z", "c702": "last"}))[1] == [""] * 26 + ["Z"] + [""] * 675 + ["last"]
-
-
-WRITES = """
-import itertools, sys
-from pathlib import Path
-from gramvec.jobs.tables.outputs import write_table
-
-def rows():
-    for row in itertools.count():
-        if row == 20_000:
-            print("writing", flush=True)
-        yield {"text": f"the name of a person who is nobody else's {row}", "number": row}
-
-write_table(Path(sys.argv[1]), "xlsx", ["text", "number"], itertools.islice(rows(), 1_000_000))
-"""
-
-
-def test_a_kill_leaves_the_output_as_it_was_and_nothing_in_the_folder_of_temporary_files(tmp_path: Path) -> None:
-    temporary, path = tmp_path / "temporary", tmp_path / "a.xlsx"
-    temporary.mkdir()
-    write_table(path, "xlsx", ["text"], [{"text": "before"}])
-    before = path.read_bytes()
-    command = [sys.executable, "-c", WRITES, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(temporary)}) as process:
-        assert process.stdout is not None and process.stdout.readline() == b"writing\n"
-        assert [*temporary.iterdir()] == []
-        process.kill()
-    assert path.read_bytes() == before and [*temporary.iterdir()] == []
-    # The next run takes the place of what was begun.
-    write_table(path, "xlsx", ["text"], [{"text": "after"}])
-    assert cells_of(path) == [["text"], ["after"]] and {*tmp_path.iterdir()} == {path, temporary}
-
-
 def test_the_same_rows_are_the_same_bytes() -> None:
     digests = {hashlib.sha256(written(["a"], {"a": "b"}).getvalue()).hexdigest() for _ in range(2)}
     assert len(digests) == 1
@@ -117,10 +78,9 @@ def test_what_a_sheet_does_not_hold_is_refused(tmp_path: Path, monkeypatch: pyte
     with refused(InputError, "2 rows", ".csv"):
         write_table(path, "xlsx", ["text"], [{"text": "a"}] * 3)
     assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["a.xlsx"]
-    monkeypatch.setattr(xlsx, "MAX_SHEET_BYTES", 400)
-    write_table(path, "xlsx", ["text"], [])
-    with refused(InputError, "2 GB", ".csv"):
-        write_table(path, "xlsx", ["text"], [{"text": "a" * 200}] * 2)
+    monkeypatch.setitem(sys.modules, "xlsxwriter", None)
+    with refused(InputError, "xlsxwriter", "gramvec[sheets]"):
+        write_table(path, "xlsx", ["text"], [])
 
 
 @pytest.fixture
