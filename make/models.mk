@@ -23,8 +23,9 @@ train-shipped: needs-data $(VENV)/.distill  ## train the shipped models from DAT
 	$(BIN)/gramvec-train export $(RUNS)/sif -o models/sif
 	$(MAKE) cards
 
-# The teacher reads 130,000 words once, some 160 a second; a run that is stopped goes on where it was.
-train-multi: needs-data $(VENV)/.distill  ## make gramvec-multi, of 42 languages, from the lists and wordnets of DATA/train/languages (half an hour)
+# The teacher reads 256,000 words once, some 500 a second of a core that has bfloat16; a run that is stopped goes on where
+# it was.
+train-multi: needs-data $(VENV)/.distill  ## make gramvec-multi, of 42 languages, from DATA/train/languages (half an hour)
 	$(BIN)/gramvec-train languages training/configs/gramvec-multi.toml --data $(DATA)/train -o models/gramvec-multi
 
 TYPOS := $(DATA)/dev/typos/wikipedia.tsv $(DATA)/dev/typos/birkbeck.tsv
