@@ -37,6 +37,7 @@ from gramvec_training.runs.languages import (
     tie_concepts,
     whiten_words,
 )
+from support.errors import refused
 
 CONFIG: dict[str, Any] = {
     "name": "tiny",
@@ -225,9 +226,10 @@ def test_translations_become_nearer_than_other_texts_and_unused_rows_stay() -> N
     assert share_found(rows) < 0.5 and share_found(moved) == 1.0
     near = tie_translations(rows, left, right, settings.model_copy(update={"pull": 0.5}))
     assert np.abs(near - rows).mean() < 0.5 * np.abs(moved - rows).mean()
-    # A text without rows has no pair, and too few pairs for a step leave all as it is.
+    # A text without rows has no pair.
     empty = (np.zeros(0, np.int64), np.zeros(21, np.int64))
-    np.testing.assert_array_equal(tie_translations(rows, left, empty, settings), rows)
+    with refused(InputError, "0 pairs", "a step takes 20"):
+        tie_translations(rows, left, empty, settings)
 
 
 def test_words_that_lose_most_keep_their_rows_by_hand() -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gramvec.errors import InputError
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.sections import Strict
 from gramvec_training.shared import Floats, Ints
@@ -62,11 +63,19 @@ def tie_translations(
         right: the same of the translations. Pairs of which a text has no row are left out.
         settings: see Tying.
         progress: shows the task "translations".
+
+    Raises:
+        InputError: There are fewer such pairs than a step takes.
     """
     first = torch.from_numpy(rows)
     table = torch.nn.Parameter(first.clone())
     optimizer = torch.optim.SparseAdam([table], lr=settings.rate)
     usable = np.flatnonzero((np.diff(left[1]) > 0) & (np.diff(right[1]) > 0))
+    if len(usable) < settings.batch:
+        raise InputError(
+            f"translations: {len(usable):,} pairs have words of the model in both texts, and a step takes"
+            f" {settings.batch:,}; give more pairs or a smaller batch"
+        )
     keys = np.stack([_number_texts(left), _number_texts(right)], axis=1)
     steps = settings.epochs * (len(usable) // settings.batch)
     progress.start("translations", steps, "steps")
