@@ -195,7 +195,7 @@ def is_loading(stage: Stage, dialect: Dialect) -> httpx.Response:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http_service, "load_models", waits)
         patch.setattr(stage.embedder, "close", lambda: None)
-        with running(Settings()) as server:
+        with running(Settings(), loaded=False) as server:
             answer = post(server, dialect, "a")
             go_on.set()
             until(lambda: server.service.unready is None)

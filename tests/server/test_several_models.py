@@ -111,7 +111,7 @@ def test_it_is_alive_and_names_the_model_that_is_loading(monkeypatch: pytest.Mon
         return load(settings, source)
 
     monkeypatch.setattr(http_models, "load_model", slow)
-    with running(Settings(model=("sif", "paragram-phrase"))) as server:
+    with running(Settings(model=("sif", "paragram-phrase")), loaded=False) as server:
         sentence = "the model paragram-phrase is being loaded (2 of 2)"
         until(lambda: httpx.get(f"{server.url}/ready").json().get("error") == sentence)
         assert httpx.get(f"{server.url}/health").status_code == 200

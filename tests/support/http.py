@@ -91,9 +91,13 @@ class RunningServer:
 
 
 @contextmanager
-def running(settings: Settings, embedder: Any = None) -> Iterator[RunningServer]:
-    """Serve from a thread of this process, with the very server that `gramvec serve` runs."""
+def running(settings: Settings, embedder: Any = None, *, loaded: bool = True) -> Iterator[RunningServer]:
+    """Serve from a thread of this process, with the very server that `gramvec serve` runs.
+
+    It listens while it loads; unless `loaded` is false, its models are there, or cannot be, before it is used.
+    """
     with running_app(create_app(settings, embedder)) as server:
+        until(lambda: not loaded or server.service.models or server.service.failure)
         yield server
 
 
