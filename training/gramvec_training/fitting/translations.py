@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gramvec.errors import InputError
+from gramvec.lexical.sparse_vectors import ranges
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec_training.sections import Strict
 from gramvec_training.shared import Floats, Ints
@@ -132,6 +133,4 @@ def _take(bags: Bags, texts: Ints) -> tuple[Tensor, Tensor]:
     """Return the rows of some texts and where each begins, as embedding_bag takes them."""
     ids, offsets = bags
     begins, lengths = offsets[texts], offsets[texts + 1] - offsets[texts]
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    places = np.arange(int(lengths.sum())) - np.repeat(starts - begins, lengths)
-    return torch.from_numpy(ids[places]), torch.from_numpy(starts)
+    return torch.from_numpy(ids[ranges(begins, lengths)]), torch.from_numpy(np.cumsum(lengths) - lengths)
