@@ -123,7 +123,7 @@ def test_the_new_version_takes_its_place_and_the_old_is_let_go_of(folder: Folder
     done = subprocess.run(
         [sys.executable, __file__],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        input=json.dumps([str(folder.path), [[str(one.folder), one.label] for one in versions.values()]]),
+        input=json.dumps([str(folder.path), [_told(one) for one in versions.values()]]),
         capture_output=True,
         text=True,
         timeout=2 * PATIENCE,
@@ -131,30 +131,38 @@ def test_the_new_version_takes_its_place_and_the_old_is_let_go_of(folder: Folder
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def _told(version: Version) -> tuple[str, str, dict[str, str]]:
+    return str(version.folder), version.label, {text: vector.hex() for text, vector in version.vectors.items()}
+
+
+def _heard(folder: str, label: str, vectors: dict[str, str]) -> Version:
+    return Version(Path(folder), label, {text: bytes.fromhex(vector) for text, vector in vectors.items()})
+
+
 def let_go_of_the_old() -> None:
     """Serve a link to a first version, turn it to a second, and see that nothing of the first is left."""
     link, versions = json.load(sys.stdin)
-    (first, first_label), (second, second_label) = versions
+    first, second = (_heard(*told) for told in versions)
     with running(Settings(model=(link,), api_key=("secret",))) as server:
         until(lambda: httpx.get(f"{server.url}/ready").status_code == 200)
         # References alone let go of it: a collection may be far away.
         gc.disable()
         # The long text runs on the thread of its model.
-        assert [embedded(server.url, text).headers["x-model"] for text in (TEXT, HELD)] == [first_label] * 2
+        assert all(is_from(embedded(server.url, text), first, text) for text in (TEXT, HELD))
         before = model_threads()
         assert len(before) == 1
         Path(link).unlink()
-        Path(link).symlink_to(second)
+        Path(link).symlink_to(second.folder)
         answer = reloaded(server.url)
         assert answer.status_code == 200, answer.text
         (model,) = answer.json()["models"]
         assert model["name"] == "mine"
-        assert second_label == f"mine@{model['digest'][:12]}"
+        assert second.label == f"mine@{model['digest'][:12]}"
         assert model["changed"] is True
-        assert [embedded(server.url, text).headers["x-model"] for text in (TEXT, HELD)] == [second_label] * 2
+        assert all(is_from(embedded(server.url, text), second, text) for text in (TEXT, HELD))
         until(lambda: len(model_threads()) == 1 and not before & model_threads())
-        until(lambda: f"{first}/" not in Path("/proc/self/maps").read_text())
-        assert f"{second}/" in Path("/proc/self/maps").read_text()
+        until(lambda: f"{first.folder}/" not in Path("/proc/self/maps").read_text())
+        assert f"{second.folder}/" in Path("/proc/self/maps").read_text()
 
 
 def test_the_same_version_stays_as_it_is(server: RunningServer) -> None:
