@@ -43,7 +43,7 @@ serve: $(VENV)/.serve  ## serve the default model on http://$(HOST):$(PORT)
 
 # Two processes, a file in one of them: servers listen on ports of their own, so files can run side by side.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile
-test: $(VENV)/.dev  ## install what the tests need and run the quick ones (four minutes)
+test: $(VENV)/.dev  ## install what the tests need and run the quick ones (under five minutes)
 	$(PYTEST) -m 'not slow and not packaging and not ray and not cuda'
 
 test-all: $(VENV)/.dev  ## run every test: processes, browsers, documents, training too (a quarter of an hour)
