@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from gramvec.jobs.matching import match_tables
+from gramvec.jobs.pairs import model as pair_models
 from gramvec_training.data.pair_tables import LearningTable
 from gramvec_training.runs.pair_model import learn_model
 
@@ -21,5 +21,5 @@ def leave_out(name: str, learned_from: Sequence[LearningTable]) -> Iterator[None
     """
     left_out = next(table for table in learned_from if table.name == name)
     model = learn_model([table for table in learned_from if table.source != left_out.source]).model
-    with patch.object(match_tables, "one_table_model" if left_out.is_one_table else "two_table_model", lambda: model):
+    with patch.object(pair_models, "one_table_model" if left_out.is_one_table else "two_table_model", lambda: model):
         yield
