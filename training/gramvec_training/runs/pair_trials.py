@@ -214,7 +214,7 @@ def _mean_of(figures: Figures, kind: str) -> str:
 
 def print_trials(data: Path) -> None:
     """Print what was tried, of two tables and of one."""
-    tables = [*read_learning_tables(data, own=True), *read_made_tables(data, SEED, MADE_SCALE, own=True)]
+    tables = [*read_learning_tables(data, own=True), *read_made_tables(data, 1, MADE_SCALE, own=True)]
     for is_one_table, effort, columns in ((False, TWO_TABLES, TWO_TABLE_COLUMNS), (True, ONE_TABLE, ONE_TABLE_COLUMNS)):
         left_out = leave_out([table for table in tables if table.is_one_table == is_one_table], effort)
         trials = {name: list_figures(scored) for name, scored in try_all(left_out)}

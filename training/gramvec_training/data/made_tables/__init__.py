@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from gramvec_training.data.made_tables.families.answers import make_answers
 from gramvec_training.data.made_tables.families.companies import COMPANIES
 from gramvec_training.data.made_tables.families.media import ARTISTS, BOOKS, DRINKS, SONGS
 from gramvec_training.data.made_tables.families.medicines import MEDICINES
+from gramvec_training.data.made_tables.families.namesakes import make_namesakes
 from gramvec_training.data.made_tables.families.orders import ORDERS
 from gramvec_training.data.made_tables.families.papers import PAPERS, SPECIES
 from gramvec_training.data.made_tables.families.parts import PARTS
@@ -16,6 +18,7 @@ from gramvec_training.data.made_tables.families.people import CUSTOMERS, PEOPLE
 from gramvec_training.data.made_tables.families.products import PRODUCTS, SOFTWARE
 from gramvec_training.data.made_tables.families.restaurants import RESTAURANTS
 from gramvec_training.data.made_tables.families.sites import SITES
+from gramvec_training.data.made_tables.families.spellings import make_spellings
 from gramvec_training.data.made_tables.families.transfers import TRANSFERS
 from gramvec_training.data.made_tables.lists import make_list_tables, read_join_lists, read_list_of
 from gramvec_training.data.made_tables.places import read_place_lists
@@ -43,6 +46,8 @@ FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (
     (ARTISTS, 2, 1, 2, 1),
     (SPECIES, 1, 1, 1, 1),
 )
+# Tables of answers beside codes, lists of names alone, and of names in many spellings.
+ANSWERS, NAMESAKES, SPELLINGS = 6, 6, 4
 
 
 def make_tables(seed: int = 0, *, scale: float = 1.0, joins: Path | None = None) -> Iterator[MadeTable]:
@@ -60,9 +65,9 @@ def make_tables(seed: int = 0, *, scale: float = 1.0, joins: Path | None = None)
     """
     for family, registers, singles, lists, halves in FAMILIES:
         for number in range(registers):
-            yield make_two_tables(family, number, Random(f"{seed} {family.name} two {number}"), scale)
+            yield make_two_tables(family, number, Random(f"{seed} {family.name} two {number}"), scale, turn=seed)
         for number in range(registers, registers + singles):
-            yield make_one_table(family, number, Random(f"{seed} {family.name} one {number}"), scale)
+            yield make_one_table(family, number, Random(f"{seed} {family.name} one {number}"), scale, turn=seed)
         for number in range(max(lists, halves)):
             drawn = Random(f"{seed} {family.name} list {number}")
             source = read_list_of(family, drawn, round(3000 * scale) + 100)
@@ -74,3 +79,9 @@ def make_tables(seed: int = 0, *, scale: float = 1.0, joins: Path | None = None)
         yield from make_list_tables(
             source, Random(f"{seed} {source.name}"), scale, lists=(number + 1) % 2, halves=number % 2
         )
+    for number in range(seed * ANSWERS, (seed + 1) * ANSWERS):
+        yield make_answers(number, Random(f"answers {number}"))
+    for number in range(seed * NAMESAKES, (seed + 1) * NAMESAKES):
+        yield make_namesakes(number, Random(f"namesakes {number}"))
+    for number in range(seed * SPELLINGS, (seed + 1) * SPELLINGS):
+        yield make_spellings(number, Random(f"spellings {number}"))

@@ -33,7 +33,8 @@ class MadeTable(NamedTuple):
         name: of the table, as no other has it.
         family: what is left out together.
         kind: "register" (two tables), "one register" (one table), "ordered list" (one table in which few things or
-            none stand twice), "halves" (two tables of different things), "offers" (two tables of products).
+            none stand twice), "halves" (two tables of different things), "offers" (two tables of products), "answers"
+            (a column beside its codes).
         left: names of columns, and a value for each row.
         right: the same of the other table, its columns in the order of those of `left`, or None where there is one.
         pairs: all pairs (row of left, row of right) that are one thing; of one table (row, row below it).
@@ -113,10 +114,10 @@ def draw_rows(drawn: Random, scale: float) -> int:
     return max(40, int(scale * math.exp(drawn.uniform(math.log(LEAST_ROWS), math.log(MOST_ROWS)))))
 
 
-def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
-    """Return two tables of a family, of which a drawn part of the rows is one thing."""
+def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: float, *, turn: int = 0) -> MadeTable:
+    """Return two tables of a family, of which a part of the rows is one thing: another one for each number and turn."""
     plan = _draw_plan(family, drawn, scale)
-    overlap = _take_turns(family.overlaps, family, number)
+    overlap = _take_turns(family.overlaps, family, number + turn)
     twice = drawn.choice((0.0, 0.0, 0.0, 0.05, 0.2))
     # Of the things, those in both tables and in one of them.
     count = round(2 * plan.rows / (1 + overlap))
@@ -149,10 +150,10 @@ def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: floa
     return MadeTable(f"{family.name}-{number}", family.name, kind, tables[0], tables[1], pairs)
 
 
-def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float) -> MadeTable:
-    """Return one table of a family, in which a drawn part of the things stands more than once."""
+def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float, *, turn: int = 0) -> MadeTable:
+    """Return one table of a family, of which a part stands more than once: another one for each number and turn."""
     plan = _draw_plan(family, drawn, scale)
-    copied = _take_turns(COPIED, family, number)
+    copied = _take_turns(COPIED, family, number + turn)
     most = drawn.choice((2, 2, 3) if copied > 0.1 else SPELLINGS)
     if most > 3:
         # Things that are written in many ways are few, and no two ways are equal.

@@ -238,7 +238,7 @@ def draw_kin(person: Thing, locale: Locale, drawn: Random) -> list[Thing]:
         suffix = drawn.choice(("Jr", "Jr.", "II", "III", "jun.", "Junior"))
         return [_fill({**person, "born": born, "person": name._replace(suffix=suffix)}, drawn)]
     if way == "ending":
-        first = _other_ending(name.first)
+        first = find_other_ending(name.first)
         if not first:
             return []
         gender = "f" if name.gender == "m" else "m"
@@ -269,7 +269,8 @@ def _at_home(person: Thing, other: Thing, drawn: Random) -> Thing:
     return made | {"email": person["email"]} if drawn.random() < 0.1 else made
 
 
-def _other_ending(first: str) -> str:
+def find_other_ending(first: str) -> str:
+    """Return a first name with the ending of the other gender, or "" where it has none."""
     for male, female in _ENDINGS:
         if first.endswith(female) and male:
             return first[: len(first) - len(female)] + male
