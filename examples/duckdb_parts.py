@@ -73,4 +73,4 @@ print(f"at once: {right} of {ROWS // 2} right, {len(once.left)} pairs")
 
 # Prints:
 # part by part: 1000 of 1000 right, 1000 pairs
-# at once: 1000 of 1000 right, 1002 pairs
+# at once: 1000 of 1000 right, 1001 pairs

@@ -97,3 +97,30 @@ def test_a_cell_that_says_nothing_is_no_evidence() -> None:
 def test_legal_forms_hide_no_name() -> None:
     companies = ["株式会社メルカリ", "メルカリ", "トヨタ自動車株式会社", "トヨタ自動車", "ソニー株式会社", "任天堂"]
     assert pairs_of(companies) == {(0, 1), (2, 3)}
+
+
+def test_answers_are_found_beside_their_codes() -> None:
+    codes = ["Male", "Female", "Non-binary"]
+    right = {"Malr": 0, "Mal": 0, "msle": 0, "Make": 0, "maile": 0, "male ": 0, "Male-ish": 0, "Female (cis)": 1}
+    right |= {"femake": 1, "female/woman": 1, "Female (trans)": 1, "non binary": 2, "Nonbinary": 2}
+    strange = {"Woman", "Genderqueer", "Guy", "queer", "Trans woman"}
+    others = ["cis male", "Cis Male", "Femail", "m", "F", "woman", "ostensibly male"]
+    answers = [*right, *sorted(strange), *others]
+    found = gramvec.match(answers, codes, threshold=0.5)
+    pairs = {answers[a]: b for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True)}
+    assert pairs.items() >= right.items()
+    assert not pairs.keys() & strange
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Francisco", "Francisca"),
+        ("Francisco Lopez", "Francisca Lopez"),
+        ("John Smith II", "John Smith III"),
+    ],
+)
+def test_namesakes_are_no_match_beside_an_equal_one(one: str, other: str) -> None:
+    names = [f"{first} {last}" for first, last in zip(FIRST, LAST, strict=True)]
+    found = gramvec.match([one, *names], [other, one, *names], threshold=0.5)
+    assert {(0, 1)} == {(a, b) for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True) if a == 0}
