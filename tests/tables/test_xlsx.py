@@ -100,7 +100,7 @@ def test_lists_of_jobs_are_spreadsheets(people: Path, tmp_path: Path) -> None:
     kept = cells_of(tmp_path / "kept.xlsx")
     assert kept[:3] == [["id", "name"], ["1", "Jürgen Groß"], ["2", "=SUM(A1)"]]
     # What was a spreadsheet stays one.
-    DedupeJob(source=tmp_path / "kept.xlsx", on=["name"], unique=tmp_path / "again.xlsx").run()
+    DedupeJob(source=tmp_path / "kept.xlsx", on=["name"], unique=tmp_path / "again.xlsx", threshold=0.9).run()
     assert cells_of(tmp_path / "again.xlsx") == kept
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("a,b\nx,x\n")
