@@ -144,7 +144,7 @@ def test_every_list_of_codes_has_a_turn():
     assert {tuple(table.right["code"]) for table in drawn} == set(answers.CODES)
     for table in drawn:
         texts, codes = table.left["answer"], table.right["code"]
-        # Who answers a code has it, and a beginning that two codes share is no answer.
+        # Who answers a code has it, and nobody has two.
         assert all((texts.index(code), at) in table.pairs for at, code in enumerate(codes) if code in texts)
         assert len({row for row, _ in table.pairs}) == len(table.pairs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from gramvec_training.data.made_tables import slips
@@ -38,7 +39,7 @@ def make_answers(number: int, drawn: Random) -> MadeTable:
     return MadeTable(f"answers-{number}", family, "answers", left, {"code": list(codes)}, pairs)
 
 
-def write_answer(code: str, codes: list[str] | tuple[str, ...], drawn: Random) -> str:
+def write_answer(code: str, codes: Sequence[str], drawn: Random) -> str:
     """Return a code as people answer it; no beginning of it that another code has, too."""
     way = drawn.random()
     text = code
