@@ -30,7 +30,8 @@ from benchmarks.results import Group, Part, Row
 from gramvec.jobs.duplicates.likely import likely_pairs
 from gramvec.jobs.matching.match_tables import threshold_of
 from gramvec.jobs.matching.nearest import Matches, concatenate_matches, select_pairs
-from gramvec_training.data.pair_tables import LearningTable, read_learning_tables
+from gramvec_training.data.pair_tables import LearningTable
+from gramvec_training.runs.pair_model import read_all_tables
 
 # Rows that TF-IDF compares a line with to find its duplicates.
 NEIGHBORS = 20
@@ -117,7 +118,7 @@ def _add_lists(part: Part, joins: list[Join], ways: Sequence[str]) -> None:
 
 
 def _add_registers(part: Part, paths: Sequence[Path], data: Path, ways: Sequence[str]) -> None:
-    learned_from = [table for table in read_learning_tables(data) if table.is_one_table]
+    learned_from = [table for table in read_all_tables(data) if table.is_one_table]
     for path in paths:
         rows = _rows(path)
         if "cluster" not in rows[0]:

@@ -34,8 +34,8 @@ from gramvec.jobs.report.records import Pair
 from gramvec.jobs.review.answers_file import AnswersFile
 from gramvec.jobs.review.pair_questions import LearnedScores, PairQuestions
 from gramvec.jobs.review.session import ReviewSession
-from gramvec_training.data.pair_tables import read_learning_tables
 from gramvec_training.evaluation.matching import f1_at
+from gramvec_training.runs.pair_model import read_all_tables
 
 COUNTS = (25, 50, 100)
 # Random labels that no review asks for.
@@ -166,7 +166,7 @@ def main(folder: Path, rounds: int, label_rounds: int) -> None:
     head = [f"{count} {way}" for count in COUNTS for way in ("asked", "random")] + [f"{MANY} random"]
     click.echo(f"{'F1, %':<16}{'no labels':>10}" + "".join(f"{name:>12}" for name in head))
     rows = []
-    learned_from = [table for table in read_learning_tables(folder) if not table.is_one_table]
+    learned_from = [table for table in read_all_tables(folder) if not table.is_one_table]
     for tables in find_tables(folder / "matching"):
         with leave_out(tables.one.name, learned_from):
             none, active, chance, many = measure(tables, rounds)

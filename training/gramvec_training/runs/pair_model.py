@@ -366,6 +366,11 @@ def add_table_figures(table: LearningTable, sums: Doubles, calibration: SumCalib
     return table._replace(figures=figures)
 
 
+def read_all_tables(folder: Path) -> list[LearningTable]:
+    """Return the tables from which the shipped models are learned: those of data/dev, and made ones."""
+    return [*read_learning_tables(folder), *read_made_tables(folder, ROUNDS, MADE_SCALE)]
+
+
 def describe_model(model: PairModel, columns: dict[str, Scored]) -> list[str]:
     """Return the lines of the card for one model: left-out figures beside those of others, calibration and promise."""
     figures = {name: list_figures(scored) for name, scored in columns.items()}
@@ -398,7 +403,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.trials:
         import_module("gramvec_training.runs.pair_trials").print_trials(options.data)
         return
-    tables = [*read_learning_tables(options.data), *read_made_tables(options.data, ROUNDS, MADE_SCALE)]
+    tables = read_all_tables(options.data)
     lines = [CARD]
     for name, is_one_table in (("two_tables", False), ("one_table", True)):
         own_tables = [table for table in tables if table.is_one_table == is_one_table]
