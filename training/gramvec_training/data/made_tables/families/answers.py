@@ -11,6 +11,7 @@ from gramvec_training.data.made_tables.records import MadeTable, fold
 
 CODES: tuple[tuple[str, ...], ...] = tuple(tuple(row) for row in LEXICON["answers"]["codes"])
 _AROUND: list[str] = LEXICON["answers"]["around"]
+_HEARD: list[list[str]] = [pair.split() for pair in LEXICON["answers"]["heard"]]
 # Answers of a table, at most.
 NUMBERS = (12, 30, 60, 120)
 # Answers that are none of the codes.
@@ -43,11 +44,11 @@ def write_answer(code: str, codes: Sequence[str], drawn: Random) -> str:
     """Return a code as people answer it; no beginning of it that another code has, too."""
     way = drawn.random()
     text = code
-    if way < 0.5:
-        text = slips.slip(code, drawn)
+    if way < 0.45:
+        text = _write_as_heard(code, drawn) if drawn.random() < 0.2 else slips.slip(code, drawn)
         if drawn.random() < 0.15:
             text = slips.slip(text, drawn)
-    elif way < 0.62:
+    elif way < 0.57:
         least = 1 if drawn.random() < 0.3 else 3
         text = code[: drawn.randint(least, max(least, len(code) - 1))]
         if sum(fold(other).startswith(fold(text)) for other in codes) > 1:
@@ -56,7 +57,15 @@ def write_answer(code: str, codes: Sequence[str], drawn: Random) -> str:
         text = drawn.choice(_AROUND).format(code)
         if drawn.random() < 0.2:
             text = slips.slip_longest(text, drawn)
-    elif way < 0.9:
+    elif way < 0.86:
+        text = code[:-1] if code.endswith("s") else f"{code}s"
+    elif way < 0.92:
         text = code.replace("-", drawn.choice((" ", ""))) if "-" in code else slips.split_or_join(code, drawn)
     case = drawn.random()
     return text.lower() if case < 0.4 else text.upper() if case < 0.5 else text
+
+
+def _write_as_heard(code: str, drawn: Random) -> str:
+    """Return a code of which a part is written as it sounds; with a slip where none can be."""
+    ways = [(heard, written) for heard, written in _HEARD if heard in code]
+    return code.replace(*drawn.choice(ways), 1) if ways else slips.slip(code, drawn)

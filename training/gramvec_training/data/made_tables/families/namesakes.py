@@ -15,7 +15,9 @@ NUMBERS = (20, 60, 150, 400)
 # Names that have a namesake of the other gender; of another generation; those that the other list has, and those of
 # which it has the namesake.
 OF_GENDERS, OF_GENERATIONS, SHARED, NAMESAKES = 0.35, 0.3, 0.6, 0.6
-GENERATIONS = ("", " Jr", " Jr.", " Sr", " II", " III")
+GENERATIONS = ("Jr", "Sr", "II", "III")
+# Of two generations, one that is not written.
+UNWRITTEN = 0.6
 
 
 def make_namesakes(number: int, drawn: Random) -> MadeTable:
@@ -31,7 +33,7 @@ def make_namesakes(number: int, drawn: Random) -> MadeTable:
             names = [(first, "") for first in drawn.sample(drawn.choice(list_both_forms()), 2)]
         elif way < OF_GENDERS + OF_GENERATIONS:
             first = drawn.choice(men)
-            names = [(first, suffix) for suffix in drawn.sample(GENERATIONS, 2)]
+            names = [(first, suffix) for suffix in _draw_generations(drawn)]
         else:
             names = [(drawn.choice(men + women), "")]
         texts = [f"{first} {last}{suffix}" for first, suffix in names]
@@ -59,6 +61,16 @@ def list_both_forms() -> tuple[tuple[str, str], ...]:
     men = sorted({name for of_men, _, _ in lists for name in of_men} - women)
     both = [(name, find_other_ending(name)) for name in men]
     return tuple((name, other) for name, other in both if other in women)
+
+
+def _draw_generations(drawn: Random) -> list[str]:
+    """Return what stands behind the names of two generations."""
+    one, other = drawn.sample(GENERATIONS, 2)
+    both = [f" {one}{drawn.choice(('', '.')) if one in ('Jr', 'Sr') else ''}", f" {other}"]
+    if drawn.random() < UNWRITTEN:
+        both[1] = ""
+    drawn.shuffle(both)
+    return both
 
 
 def _write_again(first: str, suffix: str, last: str, has_namesake: bool, drawn: Random) -> str:
