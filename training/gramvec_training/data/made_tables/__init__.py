@@ -16,6 +16,7 @@ from gramvec_training.data.made_tables.families.papers import PAPERS, SPECIES
 from gramvec_training.data.made_tables.families.parts import PARTS
 from gramvec_training.data.made_tables.families.people import CUSTOMERS, PEOPLE
 from gramvec_training.data.made_tables.families.products import PRODUCTS, SOFTWARE
+from gramvec_training.data.made_tables.families.providers import PROVIDERS
 from gramvec_training.data.made_tables.families.restaurants import RESTAURANTS
 from gramvec_training.data.made_tables.families.sites import SITES
 from gramvec_training.data.made_tables.families.spellings import make_spellings
@@ -35,6 +36,7 @@ FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (
     (PARTS, 3, 2, 1, 1),
     (TRANSFERS, 4, 1, 1, 0),
     (SITES, 4, 2, 2, 2),
+    (PROVIDERS, 2, 2, 0, 0),
     (RESTAURANTS, 3, 1, 1, 1),
     (ORDERS, 2, 1, 0, 0),
     (PRODUCTS, 7, 2, 1, 1),

@@ -20,6 +20,7 @@ KINS = (0.0, 0.1, 0.3, 0.5)
 # Parts of the rows that are in both tables, and of the things that stand more than once: by turns in a family's tables.
 OVERLAPS = (0.5, 0.8, 0.1, 1.0, 0.3, 0.02, 0.5, 0.0)
 COPIED = (0.1, 0.25, 0.0, 0.05, 0.5, 0.01)
+COPIES = (2, 2, 3)
 SPELLINGS = (2, 2, 2, 3, 5, 10, 20)
 # Two records of one thing share at least this part of their letters' trigrams, or are written again.
 LEAST_ALIKE = 0.4
@@ -78,6 +79,9 @@ class ThingFamily(NamedTuple):
         noises: how much two records of one thing differ: one of these.
         overlaps: how much two tables share: by turns.
         kins: what `draw` is given: one of these.
+        copied: parts of the things that stand more than once in one table: by turns.
+        copies: the most records of a thing in one table that is a register: one of these.
+        sources: from which one table is put together, each with its own habits.
     """
 
     name: str
@@ -90,6 +94,9 @@ class ThingFamily(NamedTuple):
     noises: Sequence[float] = NOISES
     overlaps: Sequence[float] = OVERLAPS
     kins: Sequence[float] = KINS
+    copied: Sequence[float] = COPIED
+    copies: Sequence[int] = COPIES
+    sources: int = 1
 
 
 class TablePlan(NamedTuple):
@@ -153,19 +160,21 @@ def make_two_tables(family: ThingFamily, number: int, drawn: Random, scale: floa
 def make_one_table(family: ThingFamily, number: int, drawn: Random, scale: float, *, turn: int = 0) -> MadeTable:
     """Return one table of a family, of which a part stands more than once: another one for each number and turn."""
     plan = _draw_plan(family, drawn, scale)
-    copied = _take_turns(COPIED, family, number + turn)
-    most = drawn.choice((2, 2, 3) if copied > 0.1 else SPELLINGS)
-    if most > 3:
+    copied = _take_turns(family.copied, family, number + turn)
+    most = drawn.choice(family.copies if copied > 0.1 else SPELLINGS)
+    if copied <= 0.1 and most > 3:
         # Things that are written in many ways are few, and no two ways are equal.
         copied, plan = min(copied, 0.05), plan._replace(noise=max(plan.noise, 0.4))
     things = _draw_things(family, plan, plan.rows, drawn)
+    plans = [plan, *(plan._replace(styles=(draw_style(drawn), PLAIN)) for _ in range(family.sources - 1))]
     rows: list[tuple[int, list[str]]] = []
     for which, thing in enumerate(things):
         first = _write(family, plan, thing, 0, drawn, plan.noise / 3)
         rows.append((which, first))
         if drawn.random() < copied:
-            copies = [_write_copy(family, plan, thing, drawn, first) for _ in range(drawn.randint(1, most - 1))]
-            rows += [(which, copy) for copy in copies]
+            for _ in range(drawn.randint(1, most - 1)):
+                source = drawn.choice(plans) if len(plans) > 1 else plan
+                rows.append((which, _write_copy(family, source, thing, drawn, first)))
     drawn.shuffle(rows)
     kept, _ = keep_different((rows, []))
     name = f"{family.name}-{number}"
