@@ -193,7 +193,8 @@ def test_reasons_of_what_was_learned_sum_to_the_log_odds(tables: Any, either: Ma
     # These trees look at the words of all columns alone.
     if either.report.kind == "logistic":
         price = {reason.says for one in told for reason in one.reasons if reason.about == "price"}
-        assert price >= {"different", "empty"} | ({"nearly equal", "contradicts"} if same else {"alike"})
+        assert price >= {"different", "empty"} | ({"nearly equal", "contradicts"} if same else set())
+        assert price & {"nearly equal", "alike"}
         assert {"name", "words", "rivals"} <= {reason.about for one in told for reason in one.reasons}
 
 
@@ -483,6 +484,10 @@ def test_the_command_learns_keeps_and_asks(files: Path) -> None:
 
 
 def test_a_review_without_labels_has_pairs_of_all_scores(files: Path) -> None:
+    # A third of the right names lose the code that tells whose they are.
+    head, *lines = (files / "right.csv").read_text().splitlines()
+    lost = [re.sub(r" [ABC]\d+ ", " ", line) if row % 3 == 0 else line for row, line in enumerate(lines, 1)]
+    (files / "right.csv").write_text("\n".join([head, *lost, ""]))
     plain = match(files, "--on", "name")
     done = match(files, "--on", "name", "--review", files / "review.jsonl", "--review-pairs", "20")
     assert done.returncode == 0 and done.stdout == plain.stdout

@@ -38,7 +38,7 @@ ALONE = 0.3
 WEIGHTS = {
     "join": 2.0, "half": 1.7, "list": 1.3, "answered list": 1.3, "changed list": 0.7, "small list": 0.7,
     "register": 5.0, "made register": 4.0, "made list": 0.7, "made registers": 2.8, "made offers": 2.2,
-    "made halves": 1.2, "made answers": 1.6,
+    "made halves": 1.2, "made answers": 6.0,
 }  # fmt: skip
 SEED = 0
 # Sources are left out in so many parts.
