@@ -60,7 +60,7 @@ def test_rows_that_an_index_has_already(people: Path) -> None:
     index = gramvec.Index.build(
         people.with_name("known.index"), ["Oaks Nursery"], model=gramvec.load(MODEL, device="cpu")
     )
-    result = DedupeJob(source=people, on=["name=text"], against=index.path, threshold=0.8).run()
+    result = DedupeJob(source=people, on=["name=text"], against=index.path, threshold=0.7).run()
     assert [(result.ids[row.row], row.text) for row in result.known] == [("7", "Oaks Nursery"), ("9", "Oaks Nursery")]
     assert result.duplicates is None and result.dropped.tolist() == [0, 2]
 

@@ -136,7 +136,8 @@ def test_answers_are_found_beside_their_codes() -> None:
 
 def test_fruit_is_found_beside_its_list() -> None:
     codes = ["Bananas", "Apples", "Grapes", "Strawberries", "Blueberries"]
-    right = {"Banas": 0, "apples": 1, "Graps": 2, "strawberrys": 3, "Blueberrys": 4}
+    right = {"fav fruit is bananas": 0, "Banas": 0, "apples": 1, "i like apples": 1, "Graps": 2, "strawberrys": 3}
+    right["Blueberrys"] = 4
     answers = [*right, "kiwi"]
     found = gramvec.match(answers, codes, threshold=0.5)
     assert {answers[a]: b for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True)} == right
