@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from gramvec_training.data import made_tables
+from gramvec_training.data import made_tables, pair_tables
 from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
 from gramvec_training.data.made_tables.families import answers, namesakes, people, providers, spellings
 
@@ -185,6 +185,16 @@ def test_a_register_that_is_put_together_has_most_sites_again_or_none(number: in
     assert table.right is None and (len(again) > part * len(table.left["name"]) if part else not again)
     written = {(table.left["name"][a], table.left["name"][b]) for a, b in table.pairs}
     assert not part or sum(a.upper() != b.upper() for a, b in written) > len(written) / 3
+
+
+@pytest.mark.slow
+def test_tables_weigh_what_their_kinds_and_names_say(tmp_path: Path):
+    (tmp_path / "joins").mkdir()
+    weights: dict[tuple[str, str], set[float]] = {}
+    for table in pair_tables.read_made_tables(tmp_path, 2, 0.02):
+        weights.setdefault((table.kind, table.name.partition("-")[0]), set()).add(table.weight)
+    assert weights.keys() > pair_tables.HEAVY.keys()
+    assert weights == {key: {0.5 * pair_tables.HEAVY.get(key, 1.0)} for key in weights}
 
 
 def test_kin_are_others():

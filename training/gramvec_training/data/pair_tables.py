@@ -24,8 +24,8 @@ from gramvec_training.data.made_tables import MadeTable, make_tables
 ColumnTexts = Sequence[Sequence[str]]
 # Families that are left out with another one.
 KIN = {"customers": "people", "providers": "sites"}
-# How heavy tables of a kind and family are; of others, 1. Chosen by leaving tables out, and by reports of users, which
-# the tests hold.
+# How heavy tables of a kind and of a name before its number are; of others, 1. Chosen by leaving tables out, and by
+# reports of users, which the tests hold.
 HEAVY = {
     ("made registers", "customers"): 1.6,
     ("made registers", "namesakes"): 8.0,
@@ -167,7 +167,7 @@ def read_made_tables(folder: Path, rounds: int, scale: float, *, own: bool = Fal
             table = _compare_made(made, own=own)
             # Names of joins are in one round alone.
             weight = 1.0 if made.family.startswith("joins") else 1 / rounds
-            heavy = HEAVY.get((table.kind, made.family), 1.0)
+            heavy = HEAVY.get((table.kind, made.name.partition("-")[0]), 1.0)
             yield table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
 
 
