@@ -56,7 +56,7 @@ def write_text(value: Any, style: Style, drawn: Random, noise: float) -> str:
     for chance, way in (
         (0.22, slips.slip), (0.04, slips.slip), (0.05, slips.move_word), (0.06, slips.lose_word),
         (0.06, slips.split_or_join), (0.05, slips.initial_of_word), (0.08, slips.change_marks), (0.05, _shorten_all),
-        (0.02, _add_word), (0.02, _cut),
+        (0.02, _add_word), (0.02, cut),
     ):  # fmt: skip
         if drawn.random() < chance * noise:
             text = way(text, drawn)
@@ -84,8 +84,9 @@ def _add_word(text: str, drawn: Random) -> str:
     return f"{text} {drawn.choice(_MINOR)}" if drawn.random() < 0.7 else f"{drawn.choice(_MINOR)} {text}"
 
 
-def _cut(text: str, drawn: Random) -> str:
-    return text[: max(8, int(len(text) * drawn.uniform(0.5, 0.9)))].rstrip()
+def cut(text: str, drawn: Random, least: float = 0.5) -> str:
+    """Return the beginning of a text: at least a part of it, and eight letters."""
+    return text[: max(8, int(len(text) * drawn.uniform(least, 0.9)))].rstrip()
 
 
 def write_code(value: Any, style: Style, drawn: Random, noise: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -14,10 +15,11 @@ _WORDS = LEXICON["providers"]
 _FIRST, _SECOND = (_WORDS[name].split() for name in ("first", "second"))
 _SAINTS: list[str] = LEXICON["sites"]["saints"]
 _LOCALES = ("en_US", "en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "nl_NL")
-# Of the sites, those that somebody runs who runs others, too; whose name is a person's; that another name leads to.
+# Of the sites, those of an operator that has others, too; that are named after a person; that had another name.
 RUN, OF_PERSON, RENAMED = 0.6, 0.35, 0.02
-# Of the rows that name who runs a site and the site, those that have the site alone where much goes wrong.
+# Of the rows that name an operator, those that lose it where much goes wrong.
 ALONE = 0.3
+_cut = partial(writing.cut, least=0.6)
 
 
 class Provider(NamedTuple):
@@ -37,8 +39,7 @@ def write_provider(value: Provider, style: Style, drawn: Random, noise: float) -
     if value.person:
         first, last = value.person
         own = (f"{last}, {first}", last, last, f"{first} {last}")[habit // 7 % 4]
-        if kind and habit // 7 % 4 == 0:
-            kind = ""
+        kind = "" if habit // 7 % 4 == 0 else kind
     if habit // 3 % 3 == 0 and value.operator:
         kind = ""
     site = f"{own} {kind}".strip()
@@ -55,10 +56,6 @@ def write_provider(value: Provider, style: Style, drawn: Random, noise: float) -
             text = way(text, drawn)
     text = writing.shorten(text, style.short, drawn)
     return writing.dress(text, style, drawn)
-
-
-def _cut(text: str, drawn: Random) -> str:
-    return text[: max(8, int(len(text) * drawn.uniform(0.6, 0.9)))].rstrip()
 
 
 def write_place(value: tuple[str, str, str, str], style: Style, drawn: Random, noise: float) -> str:
@@ -79,13 +76,8 @@ def draw_providers(drawn: Random, count: int, kin: float) -> list[Thing]:
     towns = [words.draw_town(locale, fake, drawn) for _ in range(drawn.choice((1, 1, 2)))]
     postcodes = [words.draw_postcode(locale, fake, drawn) for _ in range(20)]
     men, women, last_names = words.list_person_names(locale.code)
-    language = locale.code[:2] if locale.code[:2] in _WORDS["kinds"] else "en"
-    heads = _WORDS["operators"][language]
-    operators = [
-        tuple(way.format(t=towns[0], l=last) for way in head.split("|"))
-        for head in drawn.sample(heads, min(len(heads), drawn.randint(3, 8)))
-        for last in [drawn.choice(last_names)]
-    ]
+    language = locale.code[:2]
+    operators = _draw_operators(_WORDS["operators"][language], towns[0], last_names, drawn)
     streets = [words.draw_street(locale.code, fake, drawn) for _ in range(max(10, count // 6))]
     made: list[Thing] = []
     while len(made) < count:
@@ -117,6 +109,15 @@ def draw_providers(drawn: Random, count: int, kin: float) -> list[Thing]:
     return made[:count]
 
 
+def _draw_operators(heads: list[str], town: str, last_names: tuple[str, ...], drawn: Random) -> list[tuple[str, ...]]:
+    """Return what a few operators are called, each in its ways."""
+    made = []
+    for head in drawn.sample(heads, min(len(heads), drawn.randint(3, 8))):
+        last = drawn.choice(last_names)
+        made.append(tuple(way.format(t=town, l=last) for way in head.split("|")))
+    return made
+
+
 def _draw_words(drawn: Random) -> str:
     """Return a name of two words."""
     return f"{drawn.choice(_FIRST)} {drawn.choice(_SECOND)}"
@@ -128,15 +129,17 @@ def _draw_kin(thing: Thing, made: list[Thing], operators: list[tuple[str, ...]],
     name: Provider = thing["provider"]
     way = drawn.choice(("name", "house", "phone"))
     if way == "name":
-        street, number, town, postcode = other["address"]
-        address = (street, str(int(number) + drawn.randint(2, 90)), town, postcode)
-        return other | {"provider": name, "address": address}
+        return _move_down_the_street(other, drawn) | {"provider": name}
     new: Provider = other["provider"]._replace(own=(_draw_words(drawn),), person=None)
     if way == "house":
         return thing | {"provider": new._replace(operator=drawn.choice(operators)), "phone": other["phone"]}
-    street, number, town, postcode = other["address"]
-    address = (street, str(int(number) + drawn.randint(2, 90)), town, postcode)
-    return other | {"provider": new._replace(operator=name.operator), "address": address, "phone": thing["phone"]}
+    beside = _move_down_the_street(other, drawn)
+    return beside | {"provider": new._replace(operator=name.operator), "phone": thing["phone"]}
+
+
+def _move_down_the_street(thing: Thing, drawn: Random) -> Thing:
+    street, number, town, postcode = thing["address"]
+    return thing | {"address": (street, str(int(number) + drawn.randint(2, 90)), town, postcode)}
 
 
 def change_provider(thing: Thing, drawn: Random, noise: float) -> Thing:
