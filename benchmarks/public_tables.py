@@ -1,16 +1,18 @@
 """`gramvec match` and `dedupe` on public tables of which nothing was learned, beside TF-IDF and RapidFuzz.
 
-python -m benchmarks.public_tables FOLDER. The folder has two repositories of others: `splink_datasets`
-(moj-analytical-services, MIT) with people and bank transfers, and `dedupe-examples` (dedupeio, MIT) with patent
-applicants. gramvec has its defaults and the columns that are named. TF-IDF and RapidFuzz compare the columns joined, at
-fixed thresholds, as one would in twenty lines; RapidFuzz compares all pairs, so it is left out above 20,000 rows. F1 is
-of all pairs. The days and the amounts of the transfers were looked at when the levels of cells were chosen; the others
-were not.
+python -m benchmarks.public_tables FOLDER. The folder has three repositories of others: `splink_datasets`
+(moj-analytical-services, MIT) with people and bank transfers, `dedupe-examples` (dedupeio, MIT) with patent applicants,
+and `ditto` (megagonlabs, Apache-2.0) with offers of products: of WDC cameras, computers and watches the medium size,
+and Walmart-Amazon. gramvec has its defaults and the columns that are named. TF-IDF and RapidFuzz compare the columns
+joined, at fixed thresholds, as one would in twenty lines; RapidFuzz compares all pairs, so it is left out above 20,000
+rows. F1 is of all pairs, of products of those that have a label. The days and the amounts of the transfers were looked
+at when the levels of cells were chosen; the others were not.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +29,10 @@ from gramvec.jobs.matching.nearest import Matches
 MOST_COMPARED = 20_000
 Columns = Mapping[str, Sequence[str]]
 Things = NDArray[np.int64]
+# How many of the written pairs count, and how many of these are right.
+Judge = Callable[[Matches], tuple[int, int]]
+PRODUCTS = ("wdc/cameras", "wdc/computers", "wdc/watches", "er_magellan/Structured/Walmart-Amazon")
+_CELL = re.compile(r"COL (\S+) VAL (.*?)(?= COL \S+ VAL |$)")
 
 
 def main(folder: Path) -> None:
@@ -50,12 +56,32 @@ def main(folder: Path) -> None:
     compare_rows("patent applicants, Name", {"Name": applicants["Name"]}, things)
     named = ("Name", "Lat", "Lng", "Coauthor", "Class")
     compare_rows("patent applicants, five columns", {name: applicants[name] for name in named}, things)
+    for product in PRODUCTS:
+        compare_labeled(product.rpartition("/")[2], *_read_products(folder / "ditto" / "data" / product))
 
 
 def compare_tables(name: str, sides: Sequence[Columns], things: Sequence[Things]) -> None:
     """Print F1 of the matches of two tables."""
-    expected = len(np.intersect1d(*things))
-    rows = len(things[0])
+    left, right = things
+    _print_tables(name, sides, _judge_things(left, right), len(np.intersect1d(left, right)))
+
+
+def compare_labeled(name: str, sides: Sequence[Columns], labels: Mapping[tuple[int, int], bool]) -> None:
+    """Print F1 of the matches of two tables of which some pairs have a label; others do not count."""
+
+    def judge(pairs: Matches) -> tuple[int, int]:
+        known = [labels.get(pair) for pair in zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)]
+        return len(known) - known.count(None), known.count(True)
+
+    _print_tables(name, sides, judge, sum(labels.values()))
+
+
+def _judge_things(left: Things, right: Things) -> Judge:
+    return lambda pairs: (len(pairs.left), int((left[pairs.left] == right[pairs.right]).sum()))
+
+
+def _print_tables(name: str, sides: Sequence[Columns], judge: Judge, expected: int) -> None:
+    rows, others = (len(next(iter(side.values()))) for side in sides)
 
     def across(find: Callable[[Sequence[str]], Matches], threshold: float) -> Matches:
         pairs = find([text for side in sides for text in _join(side)])
@@ -69,7 +95,7 @@ def compare_tables(name: str, sides: Sequence[Columns], things: Sequence[Things]
         "gramvec match": lambda: of_gramvec(one_to_one=False),
         "gramvec match, one to one": lambda: of_gramvec(one_to_one=True),
     }
-    _print(f"{name}, {rows:,} and {len(things[1]):,} rows", ways | _peers(across, rows), things[0], things[1], expected)
+    _print(f"{name}, {rows:,} and {others:,} rows", ways | _peers(across, rows), judge, expected)
 
 
 def compare_rows(name: str, columns: Columns, things: Things) -> None:
@@ -86,7 +112,7 @@ def compare_rows(name: str, columns: Columns, things: Things) -> None:
         return Matches(pairs.left[kept], pairs.right[kept], pairs.scores[kept])
 
     ways: dict[str, Callable[[], Matches]] = {"gramvec dedupe": of_gramvec}
-    _print(f"{name}, {len(things):,} rows", ways | _peers(among, len(things)), things, things, expected)
+    _print(f"{name}, {len(things):,} rows", ways | _peers(among, len(things)), _judge_things(things, things), expected)
 
 
 def _peers(compare: Callable[[Callable[[Sequence[str]], Matches], float], Matches], rows: int) -> dict[
@@ -98,13 +124,12 @@ def _peers(compare: Callable[[Callable[[Sequence[str]], Matches], float], Matche
     return ways
 
 
-def _print(name: str, ways: Mapping[str, Callable[[], Matches]], left: Things, right: Things, expected: int) -> None:
+def _print(name: str, ways: Mapping[str, Callable[[], Matches]], judge: Judge, expected: int) -> None:
     sys.stdout.write(f"{name}\n")
     for way, find in ways.items():
         began = time.process_time()
-        pairs = find()
-        correct = int((left[pairs.left] == right[pairs.right]).sum())
-        found, seconds = len(pairs.left), time.process_time() - began
+        found, correct = judge(find())
+        seconds = time.process_time() - began
         sys.stdout.write(
             f"  {way:<26} precision {100 * correct / max(found, 1):5.1f}  recall {100 * correct / expected:5.1f}"
             f"  F1 {200 * correct / (found + expected):5.1f}  cpu_seconds {seconds:.0f}\n"
@@ -125,6 +150,28 @@ def _read_csv(path: Path) -> dict[str, list[str]]:
 def _read_parquet(path: Path) -> dict[str, list[str]]:
     columns = import_module("pyarrow.parquet").read_table(path).to_pydict()
     return {name: ["" if value is None else str(value) for value in values] for name, values in columns.items()}
+
+
+def _read_products(folder: Path) -> tuple[list[Columns], dict[tuple[int, int], bool]]:
+    """Return both tables of a set of labeled pairs, each row once, and the labels of pairs of rows."""
+    rows: tuple[dict[tuple[str, ...], int], dict[tuple[str, ...], int]] = ({}, {})
+    labels: dict[tuple[int, int], bool] = {}
+    names: list[str] = []
+    suffix = ".medium" if folder.parent.name == "wdc" else ""
+    for part in (f"train.txt{suffix}", f"valid.txt{suffix}", "test.txt"):
+        for line in (folder / part).read_text(encoding="utf-8").splitlines():
+            *texts, label = line.split("\t")
+            # A few lines of the source have a break within.
+            if len(texts) != len(rows):
+                continue
+            cells = [{name: value.strip() for name, value in _CELL.findall(text.strip())} for text in texts]
+            names = names or [name for name in cells[0] if name in cells[1]]
+            left, right = (
+                known.setdefault(tuple(row.get(name, "") for name in names), len(known))
+                for known, row in zip(rows, cells, strict=True)
+            )
+            labels[left, right] = label == "1" or labels.get((left, right), False)
+    return [dict(zip(names, map(list, zip(*side, strict=True)), strict=True)) for side in rows], labels
 
 
 if __name__ == "__main__":
