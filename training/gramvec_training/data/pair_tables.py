@@ -19,7 +19,7 @@ from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
-from gramvec_training.data.made_tables import MadeTable, make_tables
+from gramvec_training.data.made_tables import MadeTable, cut_small, make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
 # Families that are left out with another one.
@@ -27,8 +27,8 @@ KIN = {"customers": "people", "providers": "sites"}
 # How heavy tables of a kind and of a name before its number are; of others, 1. Chosen by leaving tables out, and by
 # reports of users, which the tests hold.
 HEAVY = {
-    ("made registers", "customers"): 1.6,
-    ("made registers", "namesakes"): 8.0,
+    ("made registers", "customers"): 2.5,
+    ("made registers", "namesakes"): 6.0,
     ("made list", "spellings"): 3.0,
 }
 # Kinds of made tables, as kinds of learning tables.
@@ -36,7 +36,8 @@ MADE_KINDS = {
     "register": "made registers", "halves": "made halves", "offers": "made offers", "one register": "made register",
     "ordered list": "made list", "answers": "made answers",
 }  # fmt: skip
-
+# Kinds of made tables that are cut into small ones, as kinds of learning tables.
+SMALL_KINDS = {"register": "made small", "one register": "made small register"}
 
 NO_ROWS = np.zeros(0, np.int64)
 # Rows of its own table that a row is compared with.
@@ -62,9 +63,9 @@ class LearningTable(NamedTuple):
 
     Attributes:
         name: of the tables.
-        kind: "join", "half", "set", "changed", "small", "made registers", "made halves", "made offers" or "made
-            answers"; of one table "list", "answered list", "register", "changed list", "small list", "made register"
-            or "made list".
+        kind: "join", "half", "set", "changed", "small", "made registers", "made halves", "made offers", "made
+            answers" or "made small"; of one table "list", "answered list", "register", "changed list", "small list",
+            "made register", "made list" or "made small register".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -164,11 +165,19 @@ def read_made_tables(folder: Path, rounds: int, scale: float, *, own: bool = Fal
     """
     for seed in range(rounds):
         for made in make_tables(seed, scale=scale, joins=None if seed else folder / "joins"):
-            table = _compare_made(made, own=own)
             # Names of joins are in one round alone.
             weight = 1.0 if made.family.startswith("joins") else 1 / rounds
-            heavy = HEAVY.get((table.kind, made.name.partition("-")[0]), 1.0)
-            yield table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
+            for table in (_compare_made(made, own=own), *_compare_small(made, seed)):
+                heavy = HEAVY.get((table.kind, made.name.partition("-")[0]), 1.0)
+                yield table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
+
+
+def _compare_small(made: MadeTable, seed: int) -> Iterator[LearningTable]:
+    """Yield the candidates of small tables of the rows of a made one, if it is of a kind that has them."""
+    drawn = random.Random(f"{seed} {made.name}")
+    small = [_compare_made(table, own=False) for table in cut_small(made, drawn)] if made.kind in SMALL_KINDS else []
+    if small:
+        yield _join_tables(small)._replace(kind=SMALL_KINDS[made.kind])
 
 
 def _compare_made(made: MadeTable, *, own: bool) -> LearningTable:

@@ -24,8 +24,9 @@ from gramvec_training.data.made_tables.families.transfers import TRANSFERS
 from gramvec_training.data.made_tables.lists import make_list_tables, read_join_lists, read_list_of
 from gramvec_training.data.made_tables.places import read_place_lists
 from gramvec_training.data.made_tables.records import MadeTable, ThingFamily, make_one_table, make_two_tables
+from gramvec_training.data.made_tables.small import cut_small
 
-__all__ = ["MadeTable", "make_tables"]
+__all__ = ["MadeTable", "cut_small", "make_tables"]
 
 # A family, and of how many tables each: two tables, one table, lists in order, halves.
 FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (
@@ -49,7 +50,7 @@ FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (
     (SPECIES, 1, 1, 1, 1),
 )
 # Tables of answers beside codes, lists of names alone, and of names in many spellings.
-ANSWERS, NAMESAKES, SPELLINGS = 6, 6, 4
+ANSWERS, NAMESAKES, SPELLINGS = 21, 12, 4
 
 
 def make_tables(seed: int = 0, *, scale: float = 1.0, joins: Path | None = None) -> Iterator[MadeTable]:

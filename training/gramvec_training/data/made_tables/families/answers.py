@@ -13,7 +13,7 @@ CODES: tuple[tuple[str, ...], ...] = tuple(tuple(row) for row in LEXICON["answer
 _AROUND: list[str] = LEXICON["answers"]["around"]
 _HEARD: list[list[str]] = [pair.split() for pair in LEXICON["answers"]["heard"]]
 # Answers of a table, at most.
-NUMBERS = (12, 30, 60, 120)
+NUMBERS = (8, 12, 30, 60, 120)
 # Answers that are none of the codes.
 OTHERS = 0.12
 # Lists are left out in so many parts.
