@@ -143,6 +143,12 @@ def test_fruit_is_found_beside_its_list() -> None:
     assert {answers[a]: b for a, b in zip(found.left.tolist(), found.right.tolist(), strict=True)} == right
 
 
+def test_dishes_are_found_beside_a_menu() -> None:
+    answers = ["Chicken Tikka Masla", "ceaser salad", "pizza margarita"]
+    found = gramvec.match(answers, ["Tikka Masala", "Caesar Salad", "Margherita Pizza"], threshold=0.5)
+    assert found.left.tolist() == found.right.tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
