@@ -20,12 +20,12 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"golden figures want {MIS
 
 # Family, number of the table, and its F1: each has its own, as a mean would hide what one of them loses.
 TWO = (
-    ("customers", 1, 83.5), ("people", 3, 93.8), ("companies", 1, 93.2), ("parts", 2, 89.8), ("products", 2, 61.2),
+    ("customers", 1, 83.5), ("people", 3, 93.8), ("companies", 1, 93.2), ("parts", 2, 89.8), ("products", 2, 70.6),
     ("papers", 3, 90.2), ("medicines", 0, 89.3),
 )  # fmt: skip
 ONE = (
-    ("customers", 6, 84.5), ("people", 4, 75.8), ("companies", 4, 93.9), ("parts", 5, 83.6), ("products", 5, 31.2),
-    ("sites", 4, 91.1), ("medicines", 6, 92.4),
+    ("customers", 6, 87.7), ("people", 4, 75.8), ("companies", 4, 93.9), ("parts", 5, 83.6), ("products", 5, 35.7),
+    ("sites", 4, 91.1), ("medicines", 6, 88.0),
 )  # fmt: skip
 POINTS = 3.0
 

@@ -167,24 +167,22 @@ def test_a_few_names_have_many_spellings():
     assert any(names[a].replace(" ", "") == names[b].replace(" ", "") for a, b in table.pairs)
 
 
-def test_small_tables_have_rows_of_a_made_one_and_all_their_pairs(tables):
-    for kind in ("register", "one register"):
-        made = next(table for table in tables if table.kind == kind and table.pairs)
-        cut = list(cut_small(made, Random(1)))
-        assert cut == list(cut_small(made, Random(1)))
-        assert any(table.pairs for table in cut)
-        things = {
-            frozenset((rows_of(made.left)[one], rows_of(made.right or made.left)[other])) for one, other in made.pairs
-        }
-        for table in cut:
-            left, right = rows_of(table.left), rows_of(table.right or table.left)
-            assert 1 <= len(left) <= (6 if table.right else 12), table.name
-            assert set(left) <= set(rows_of(made.left)) and set(right) <= set(rows_of(made.right or made.left))
-            pairs = {
-                (one, other) for one in range(len(left)) for other in range(len(right)) if one < other or table.right
-            }
-            assert {pair for pair in pairs if frozenset((left[pair[0]], right[pair[1]])) in things} == set(table.pairs)
-    assert not list(cut_small(made._replace(pairs=[]), Random(1)))
+@pytest.mark.parametrize("kind", ["register", "halves", "offers", "one register", "ordered list"])
+def test_small_tables_have_rows_of_a_made_one_and_all_their_pairs(tables, kind: str):
+    made = next(table for table in tables if table.kind == kind)
+    cut = list(cut_small(made, Random(1)))
+    assert cut == list(cut_small(made, Random(1))) and len(cut) == small.TABLES
+    whole, others = rows_of(made.left), rows_of(made.right or made.left)
+    known = {(whole[one], others[other]) for one, other in made.pairs}
+    for table in cut:
+        left, right = rows_of(table.left), rows_of(table.right or table.left)
+        assert 1 <= len(left) <= small.MOST_ROWS * (1 if table.right else 2)
+        assert set(left) <= set(whole) and set(right) <= set(others)
+        every = [(a, b) for a in range(len(left)) for b in range(0 if table.right else a + 1, len(right))]
+        assert {(a, b) for a, b in every if (left[a], right[b]) in known} == set(table.pairs)
+    # Here nothing is to be found, and there something.
+    assert any(not table.pairs for table in cut)
+    assert any(table.pairs for table in cut) == (kind not in ("halves", "ordered list"))
 
 
 def test_namesakes_of_the_other_gender_are_nobody_s_partner():
@@ -222,6 +220,7 @@ def test_tables_weigh_what_their_kinds_and_names_say(tmp_path: Path, monkeypatch
     for table in pair_tables.read_made_tables(tmp_path, 2, 0.02):
         weights.setdefault((table.kind, table.name.partition("-")[0]), set()).add(table.weight)
     assert weights.keys() > pair_tables.HEAVY.keys()
+    assert {kind for kind, _ in weights} > set(pair_tables.SMALL_KINDS.values())
     assert weights == {key: {0.5 * pair_tables.HEAVY.get(key, 1.0)} for key in weights}
 
 

@@ -29,6 +29,7 @@ KIN = {"customers": "people", "providers": "sites"}
 HEAVY = {
     ("made registers", "customers"): 2.5,
     ("made registers", "namesakes"): 6.0,
+    ("made small", "namesakes"): 3.0,
     ("made list", "spellings"): 3.0,
 }
 # Kinds of made tables, as kinds of learning tables.
@@ -37,7 +38,10 @@ MADE_KINDS = {
     "ordered list": "made list", "answers": "made answers",
 }  # fmt: skip
 # Kinds of made tables that are cut into small ones, as kinds of learning tables.
-SMALL_KINDS = {"register": "made small", "one register": "made small register"}
+SMALL_KINDS = {
+    "register": "made small", "halves": "made small", "offers": "made small", "one register": "made small register",
+    "ordered list": "made small register",
+}  # fmt: skip
 
 NO_ROWS = np.zeros(0, np.int64)
 # Rows of its own table that a row is compared with.

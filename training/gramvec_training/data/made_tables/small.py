@@ -1,35 +1,60 @@
-"""Small tables of the rows of a made one: what a person pastes to try."""
+"""Small tables of the rows of a made one: what a person pastes to try, with partners and without."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from gramvec_training.data.made_tables.records import MadeTable
 
+# Small tables of each made one, and the rows that are drawn of its left table for each.
 TABLES, MOST_ROWS = 10, 6
-# How often the rows stand beside each other in the order of the first column.
-NEIGHBORS = 0.4
-# Of the rows of the other table, those that have no partner here.
-STRANGE = 0.3
+# Of the rows that have a partner, the part whose partner is in the small table, too: one of these.
+TOGETHER = (0.0, 0.5, 0.8, 1.0)
+# How often what is drawn stands side by side in the order of the texts, read from their first word or from their last.
+NEIGHBORS = 0.6
 
 
 def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
-    """Yield tables of at most MOST_ROWS rows a side of a made one; most rows have their partner in them."""
+    """Yield tables of a few rows of a made one: at most MOST_ROWS a side, or twice as many in one table."""
     partners: dict[int, list[int]] = {}
     for one, other in made.pairs:
         partners.setdefault(one, []).append(other)
-    if not partners:
-        return
-    first = next(iter(made.left.values()))
-    in_order = sorted(partners, key=lambda row: first[row])
-    others = range(len(first) if made.right is None else len(next(iter(made.right.values()))))
+        if made.right is None:
+            partners.setdefault(other, []).append(one)
+    orders = [_order_rows(made, last_word=last_word) for last_word in (False, True)]
     for _ in range(TABLES):
-        size = min(drawn.randint(2, MOST_ROWS), len(in_order))
-        start = drawn.randrange(len(in_order) - size + 1)
-        rows = in_order[start : start + size] if drawn.random() < NEIGHBORS else drawn.sample(in_order, size)
-        right = [drawn.choice(others) if drawn.random() < STRANGE else drawn.choice(partners[row]) for row in rows]
-        yield _take_rows(made, rows, sorted(set(right), key=right.index))
+        order, size = drawn.choice(orders), drawn.randint(1, MOST_ROWS)
+        places = [place for place, (side, _) in enumerate(order) if side == 0]
+        at = drawn.randrange(max(len(places) - size, 0) + 1)
+        near = drawn.random() < NEIGHBORS
+        chosen = places[at : at + size] if near else drawn.sample(places, min(size, len(places)))
+        together = drawn.choice(TOGETHER)
+        left, right = [order[place][1] for place in chosen], []
+        for place, row in zip(chosen, left, strict=True):
+            if row in partners and drawn.random() < together:
+                right.append(drawn.choice(partners[row]))
+            else:
+                right.append(_draw_other(order, place if near else drawn.randrange(len(order)), made.right is not None))
+        yield _take_rows(made, left, [*dict.fromkeys(right)])
+
+
+def _order_rows(made: MadeTable, *, last_word: bool) -> list[tuple[int, int]]:
+    """Return the side and number of all rows, in the order of their texts."""
+    rows = []
+    for side, columns in enumerate((made.left, made.right)):
+        for row, cells in enumerate(zip(*columns.values(), strict=True) if columns else ()):
+            words = " ".join(cells[:1] if cells[0] else cells).casefold().split()
+            rows.append((words[::-1] if last_word else words, side, row))
+    return [(side, row) for _, side, row in sorted(rows)]
+
+
+def _draw_other(order: Sequence[tuple[int, int]], place: int, two_tables: bool) -> int:
+    """Return the row after a place, round the end, that is of the right table, or of the one table another one."""
+    side = int(two_tables)
+    return next(
+        row for step in range(1, len(order) + 1) for of, row in [order[(place + step) % len(order)]] if of == side
+    )
 
 
 def _take_rows(made: MadeTable, left: list[int], right: list[int]) -> MadeTable:
