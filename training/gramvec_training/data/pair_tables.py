@@ -168,12 +168,20 @@ def read_made_tables(folder: Path, rounds: int, scale: float, *, own: bool = Fal
         own: as of `read_learning_tables`.
     """
     for seed in range(rounds):
+        # They come after the others: the order counts, as trees see where to cut in a part of the pairs.
+        small: list[LearningTable] = []
         for made in make_tables(seed, scale=scale, joins=None if seed else folder / "joins"):
-            # Names of joins are in one round alone.
-            weight = 1.0 if made.family.startswith("joins") else 1 / rounds
-            for table in (_compare_made(made, own=own), *_compare_small(made, seed)):
-                heavy = HEAVY.get((table.kind, made.name.partition("-")[0]), 1.0)
-                yield table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
+            small += [_weigh(table, made, seed, rounds) for table in _compare_small(made, seed)]
+            yield _weigh(_compare_made(made, own=own), made, seed, rounds)
+        yield from small
+
+
+def _weigh(table: LearningTable, made: MadeTable, seed: int, rounds: int) -> LearningTable:
+    """Return the candidates of a made table with its weight, named by its round."""
+    # Names of joins are in one round alone.
+    weight = 1.0 if made.family.startswith("joins") else 1 / rounds
+    heavy = HEAVY.get((table.kind, made.name.partition("-")[0]), 1.0)
+    return table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
 
 
 def _compare_small(made: MadeTable, seed: int) -> Iterator[LearningTable]:
