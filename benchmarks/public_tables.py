@@ -118,8 +118,8 @@ def _print_tables(name: str, sides: Sequence[Columns], judge: Judge, expected: i
     ways: dict[str, Callable[[], Matches]] = {
         "gramvec match": of_gramvec,
         "gramvec match, one to one": lambda: of_gramvec(one_to_one=True),
+        "equal rows alone": lambda: _match_equal(sides),
     }
-    ways["equal rows alone"] = lambda: _match_equal(sides)
     _print(f"{name}, {rows:,} and {others:,} rows", ways | _peers(across, rows), judge, expected)
 
 

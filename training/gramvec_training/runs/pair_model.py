@@ -25,7 +25,7 @@ from gramvec.jobs.pairs.figures import DIRECTIONS, EQUAL, FIRST, NAMES, OF_COLUM
 from gramvec.jobs.pairs.model import SURE, PairModel, Promise, log_odds
 from gramvec.jobs.pairs.trees import Trees, trees_of_scikit_learn
 from gramvec.text.arrays import Doubles
-from gramvec_training.data.pair_tables import LearningTable, read_learning_tables, read_made_tables
+from gramvec_training.data.pair_tables import MADE_KINDS, LearningTable, read_learning_tables, read_made_tables
 
 DEPTH, LEAVES, LEAF_PAIRS, PENALTY = 5, 24, 20, 1.0
 # Pairs that are no matches are alike from here on.
@@ -274,7 +274,7 @@ def list_figures(scored: Scored) -> dict[str, tuple[float, float]]:
         if table.kind in ("set", "register"):
             made[name] = measure_f1(table, scores)
         elif table.expected > table.equal[1]:
-            by_family = table.kind.startswith("made") and "small" not in table.kind
+            by_family = table.kind in MADE_KINDS.values()
             of = table.source.removeprefix("made ").partition(":")[0] if by_family else ""
             groups.setdefault(f"{table.kind} {of}".strip(), []).append(measure_f1(table, scores))
         else:
@@ -442,10 +442,9 @@ English words, by counts of Wikipedia.
 A join is also learned with half of its targets, and as one list: of all rows (list), and without the targets that no
 row has (answered list). Changed names are also tables of 2 to 6 rows a side, and ten tables of a few rows are cut of a
 made one and measured as one, at one threshold ("small"). The sets abt-buy, amazon-google, beer, dblp-acm,
-fodors-zagats, itunes-amazon and wdc-shoes (DeepMatcher) are public for
-research: they measure, and nothing is learned from them. One in sixteen of the pairs of shoes that are compared has a
-label, and half of these are matches: their best threshold is one of drawn labels. docs/training-data.md has the
-packages of the made tables.
+fodors-zagats, itunes-amazon and wdc-shoes (DeepMatcher) are public for research: they measure, and nothing is learned
+from them. One in sixteen of the pairs of shoes that are compared has a label, and half of these are matches: their best
+threshold is one of drawn labels. docs/training-data.md has the packages of the made tables.
 
 Every figure below is of tables that the model did not learn from: sources are left out in five parts, the joins and
 their changed names in five, a family of made tables with all of its own, each customer list alone. What to learn, and

@@ -23,6 +23,8 @@ def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
         if made.right is None:
             partners.setdefault(other, []).append(one)
     orders = [_order_rows(made, last_word=last_word) for last_word in (False, True)]
+    # Of which table those are that have no partner here.
+    strange = 0 if made.right is None else 1
     for _ in range(TABLES):
         order, size = drawn.choice(orders), drawn.randint(1, MOST_ROWS)
         places = [place for place, (side, _) in enumerate(order) if side == 0]
@@ -35,7 +37,7 @@ def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
             if row in partners and drawn.random() < together:
                 right.append(drawn.choice(partners[row]))
             else:
-                right.append(_draw_other(order, place if near else drawn.randrange(len(order)), made.right is not None))
+                right.append(_draw_other(order, place if near else drawn.randrange(len(order)), strange))
         yield _take_rows(made, left, [*dict.fromkeys(right)])
 
 
@@ -49,24 +51,19 @@ def _order_rows(made: MadeTable, *, last_word: bool) -> list[tuple[int, int]]:
     return [(side, row) for _, side, row in sorted(rows)]
 
 
-def _draw_other(order: Sequence[tuple[int, int]], place: int, two_tables: bool) -> int:
-    """Return the row after a place, round the end, that is of the right table, or of the one table another one."""
-    side = int(two_tables)
-    return next(
-        row for step in range(1, len(order) + 1) for of, row in [order[(place + step) % len(order)]] if of == side
-    )
+def _draw_other(order: Sequence[tuple[int, int]], place: int, side: int) -> int:
+    """Return the next row of a side after a place, round the end."""
+    return next(row for of, row in (*order[place + 1 :], *order[: place + 1]) if of == side)
 
 
 def _take_rows(made: MadeTable, left: list[int], right: list[int]) -> MadeTable:
-    known = set(made.pairs)
+    """Return a made table of these rows of the left and the right one, or of both in one table."""
     if made.right is None:
-        rows = sorted({*left, *right})
-        table = {name: [cells[row] for row in rows] for name, cells in made.left.items()}
-        pairs = [(a, b) for a, one in enumerate(rows) for b, other in enumerate(rows) if (one, other) in known]
-        return made._replace(left=table, pairs=pairs)
-    sides = [
-        {name: [cells[row] for row in rows] for name, cells in columns.items()}
-        for columns, rows in ((made.left, left), (made.right, right))
-    ]
+        left = right = sorted({*left, *right})
+    known = set(made.pairs)
     pairs = [(a, b) for a, one in enumerate(left) for b, other in enumerate(right) if (one, other) in known]
-    return made._replace(left=sides[0], right=sides[1], pairs=pairs)
+    return made._replace(left=_take(made.left, left), right=made.right and _take(made.right, right), pairs=pairs)
+
+
+def _take(columns: dict[str, list[str]], rows: list[int]) -> dict[str, list[str]]:
+    return {name: [cells[row] for row in rows] for name, cells in columns.items()}
