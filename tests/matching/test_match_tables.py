@@ -135,6 +135,22 @@ def test_what_contradicts_is_not_probable(one: str, other: str) -> None:
     assert (gramvec.match([one], [other], threshold=0).scores < 0.35).all()
 
 
+@pytest.mark.parametrize(
+    ("text", "others"),
+    [
+        ("apple pie", ["apple tart"]),
+        ("apple pie", ["apple tart", "cherry pie"]),
+        ("apple pie", ["apple tart", "cherry pie", "zebra", "xylophone"]),
+        ("Peter Smith", ["Paul Smith", "Peter Jones"]),
+        ("Berlin Airport", ["Hamburg Airport", "Berlin Station"]),
+        ("Bank of Ireland", ["Bank of Scotland", "Bank of England"]),
+    ],
+)
+def test_the_nearest_of_a_few_is_no_match_because_it_is_the_nearest(text: str, others: list[str]) -> None:
+    assert not len(gramvec.match([text], others).left)
+    assert not len(gramvec.match(others, [text]).left)
+
+
 def test_both_directions_have_the_same_scores() -> None:
     left, right = ["jon smith", "acme inc", "mary ann"], ["john smith", "acme incorporated", "ann mary", "smith"]
     there, back = gramvec.match(left, right, threshold=0), gramvec.match(right, left, threshold=0)

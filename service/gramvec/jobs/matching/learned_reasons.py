@@ -113,7 +113,7 @@ def _say_columns(features: PairFeatures, columns: int) -> Iterator[str]:
 def _say_other(reason: ScoreReason) -> str:
     """Return what is said of the words or the rivals of a pair where the pair model says nothing of them."""
     if reason.about == OTHERS[RIVALS]:
-        return "other rows are less alike" if reason.adds > 0 else "another row is as alike, or nearly"
+        return "no other row is as alike" if reason.adds > 0 else "another row is as alike, or nearly"
     return "those of both rows are alike" if reason.adds > 0 else "few of both rows are alike"
 
 

@@ -187,7 +187,7 @@ def _say_others(figures: Floats, added: Doubles, only: Sequence[str]) -> list[li
             "together they tell much" if together > 0 else "together they tell little",
             "those of both rows are alike" if words > 0 else lacking,
             "others" if others else "equal, or none",
-            "other rows are less alike" if rivals > 0 else "another row is as alike, or nearly",
+            "no other row is as alike" if rivals > 0 else "another row is as alike, or nearly",
             "many rows have a match" if tables > 0 else "few rows have a match, or none is sure",
             f"at least {SURE}",
         ])  # fmt: skip
