@@ -11,7 +11,7 @@ from gramvec.jobs.matching.features import LIKELY, OF_A_COLUMN, OF_A_PAIR, OF_JO
 from gramvec.jobs.matching.matcher import LearnedMatcher, PairLabels
 from gramvec.jobs.matching.reasons import BLOCK_PAIRS, EQUAL, UNKNOWN, TellsReasons
 from gramvec.jobs.pairs.model import SURE, log_odds
-from gramvec.jobs.pairs.reasons import OTHERS, RIVALS, WORDS, PairReasons, ScoreReason
+from gramvec.jobs.pairs.reasons import OTHERS, RIVALS, WORDS, PairReasons, ScoreReason, say_rivals
 from gramvec.text.arrays import Int64s
 
 LABELED = PairReasons([ScoreReason("labels", "these two are one", log_odds(SURE))], 0.0)
@@ -113,7 +113,7 @@ def _say_columns(features: PairFeatures, columns: int) -> Iterator[str]:
 def _say_other(reason: ScoreReason) -> str:
     """Return what is said of the words or the rivals of a pair where the pair model says nothing of them."""
     if reason.about == OTHERS[RIVALS]:
-        return "no other row is as alike" if reason.adds > 0 else "another row is as alike, or nearly"
+        return say_rivals(reason.adds)
     return "those of both rows are alike" if reason.adds > 0 else "few of both rows are alike"
 
 

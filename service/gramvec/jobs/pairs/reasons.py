@@ -177,6 +177,11 @@ def _take_from_columns(columns: Doubles, together: Doubles) -> None:
     together -= np.sign(together) * taken
 
 
+def say_rivals(added: float) -> str:
+    """Return what is said of the rivals of a pair that add so much to its log odds."""
+    return "no other row is as alike" if added > 0 else "another row is as alike, or nearly"
+
+
 def _say_others(figures: Floats, added: Doubles, only: Sequence[str]) -> list[list[str]]:
     """Return what is said of each of OTHERS, for each pair."""
     differ = figures[:, PLACES["numbers_left_over_max"]] > 0
@@ -187,7 +192,7 @@ def _say_others(figures: Floats, added: Doubles, only: Sequence[str]) -> list[li
             "together they tell much" if together > 0 else "together they tell little",
             "those of both rows are alike" if words > 0 else lacking,
             "others" if others else "equal, or none",
-            "no other row is as alike" if rivals > 0 else "another row is as alike, or nearly",
+            say_rivals(rivals),
             "many rows have a match" if tables > 0 else "few rows have a match, or none is sure",
             f"at least {SURE}",
         ])  # fmt: skip
