@@ -15,7 +15,14 @@ from gramvec.errors import InputError
 from gramvec.jobs.matching import groups
 from gramvec.jobs.matching.fields import Field
 from gramvec.jobs.matching.groups import GroupPairs, group_rows, sort_groups
-from gramvec.jobs.matching.match_tables import MIN_THRESHOLD, block_of, match_fields, threshold_of
+from gramvec.jobs.matching.match_tables import (
+    MIN_DUPLICATE,
+    MIN_THRESHOLD,
+    block_of,
+    match_fields,
+    own_threshold,
+    threshold_of,
+)
 from gramvec.jobs.matching.nearest import Matches
 from support.bulk import gramvec_command
 from support.errors import refused
@@ -115,6 +122,20 @@ def test_the_threshold_is_that_of_the_highest_expected_f1() -> None:
     # As often as each stands: 1.8 / 2.9, and 3.8 / 11.9.
     assert threshold_of(np.array([0.9, 0.1], np.float32), np.array([1, 10])) == pytest.approx(0.9)
     assert threshold_of(np.array([0.2, 0.1], np.float32)) == threshold_of(np.zeros(0, np.float32)) == MIN_THRESHOLD
+
+
+def test_one_to_one_the_least_threshold_is_taken_for_rivals_are_gone() -> None:
+    clean = np.array([0.99] * 20 + [0.36], np.float32)
+    assert own_threshold(clean, None) == pytest.approx(0.99)
+    assert own_threshold(clean, None, one_to_one=True) == MIN_THRESHOLD
+    assert own_threshold(clean, None, same=True, one_to_one=True) == MIN_DUPLICATE
+    # What a precision asks for is asked for one to one, too.
+    assert own_threshold(clean, 0.9, one_to_one=True) == own_threshold(clean, 0.9)
+    towns = ["Brakel", "Aachen", "Lippstadt", "Soest", "Herne", "Bocholt", "Gronau", "Unna", "Hamm", "Witten"]
+    assert gramvec.match(towns, towns[::-1], one_to_one=True).threshold == MIN_THRESHOLD
+    assert gramvec.match(towns, towns[::-1]).threshold > 0.9
+    assert gramvec.match(towns, towns[::-1], one_to_one=True, threshold=0.7).threshold == 0.7
+    assert gramvec.match(towns, towns, one_to_one=True).threshold == MIN_DUPLICATE
 
 
 def test_a_table_without_anything_in_common_has_no_match() -> None:

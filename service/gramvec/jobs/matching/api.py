@@ -64,7 +64,7 @@ def match(
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
             labels None is what they say: 1, or "all" where many left rows have several labeled matches.
         threshold: the lowest score, a probability from 0 to 1; None for that of the highest expected F1, and at least
-            0.35, or with labels for the matcher's own.
+            0.35, one to one for 0.35 (0.4 within one table), or with labels for the matcher's own.
         precision: without labels, take the lowest threshold from which on, in nine of ten tables, at least this share
             of the matches is right, above 0 and below 1; there are no matches where none is so sure.
         one_to_one: whether no row is in two matches. Pairs are taken from the highest score down.

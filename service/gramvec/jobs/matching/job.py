@@ -67,7 +67,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
     Attributes:
         top: right rows for a left row at most; "all" for all above the threshold, as None is without labels. With
             labels None is what they say.
-        threshold: the lowest score; None for that of the highest expected F1, at least 0.35.
+        threshold: the lowest score; None for that of the highest expected F1, at least 0.35; one to one for 0.35.
         precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
         one_to_one: write each row in one match at most.
         columns: write the "compared" texts, or "all" columns of both rows.

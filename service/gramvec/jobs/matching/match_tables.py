@@ -30,7 +30,8 @@ from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Doubles, Floats, Int64s
 
 # Below it the expected F1 may be higher, and more than half of what is written wrong: of two tables, and of one, where
-# a wrong pair leaves out a row.
+# a wrong pair leaves out a row. One to one it is the threshold: a pair that has won against its rivals is likelier than
+# its probability says.
 MIN_THRESHOLD, MIN_DUPLICATE = 0.35, 0.4
 # Less probable pairs are no candidates of any report.
 MIN_SCORE = 0.01
@@ -57,7 +58,8 @@ def match_fields(
         fields: the compared columns.
         blocks: a key for each row of both tables; rows are compared only with rows of the same key.
         top: right rows for a left row at most; None for all above the threshold.
-        threshold: the lowest score, 0 to 1; None for that of the highest expected F1, and at least 0.35.
+        threshold: the lowest score, 0 to 1; None for that of the highest expected F1, and at least 0.35; one to one
+            for 0.35, and 0.4 of one table.
         precision: take the lowest threshold from which on, in nine of ten tables, at least this share is right.
         one_to_one: whether a row is in one match at most.
         same: whether both are one table, whose rows are not compared with themselves.
@@ -149,7 +151,7 @@ def choose_pairs(
     above = found.select(found.pairs.scores >= np.float32(floor))
     if one_to_one or top is not None:
         narrow = above.one_to_one() if one_to_one else above.rows(top)
-        own = own_threshold(narrow.scores, precision, same=found.same)
+        own = own_threshold(narrow.scores, precision, same=found.same, one_to_one=one_to_one)
         lowest = own if threshold is None else threshold
         matches = select_pairs(narrow, narrow.scores >= np.float32(lowest))
     else:
@@ -177,14 +179,27 @@ def check_precision(precision: float | None, threshold: float | None) -> None:
 
 
 def own_threshold(
-    scores: Floats, precision: float | None, numbers: Int64s | None = None, *, same: bool = False
+    scores: Floats,
+    precision: float | None,
+    numbers: Int64s | None = None,
+    *,
+    same: bool = False,
+    one_to_one: bool = False,
 ) -> float:
-    """Return the threshold of a precision, above all scores where none reaches it, or without one `threshold_of`."""
+    """Return the threshold of a precision, above all scores where none reaches it.
+
+    Without one it is that of `threshold_of`, or one to one the least.
+    """
     if precision is None:
-        return threshold_of(scores, numbers, same=same)
+        return least_threshold(same=same) if one_to_one else threshold_of(scores, numbers, same=same)
     model = pair_model(same=same)
     lowest = model.promise.precise_from(scores, precision, numbers)
     return 1.0 if lowest is None else lowest
+
+
+def least_threshold(*, same: bool) -> float:
+    """Return the lowest threshold that is taken without being asked for, of one table or of two."""
+    return MIN_DUPLICATE if same else MIN_THRESHOLD
 
 
 def threshold_of(scores: Floats, numbers: Int64s | None = None, *, same: bool = False) -> float:
@@ -195,7 +210,7 @@ def threshold_of(scores: Floats, numbers: Int64s | None = None, *, same: bool = 
         numbers: int64[p], how many pairs each stands for; None for one.
         same: whether the pairs are of one table.
     """
-    least = MIN_DUPLICATE if same else MIN_THRESHOLD
+    least = least_threshold(same=same)
     order = np.argsort(-scores, kind="stable")
     ranked: Doubles = scores[order].astype(np.float64)
     number = np.ones(len(ranked)) if numbers is None else numbers[order].astype(np.float64)
