@@ -14,6 +14,7 @@ import pytest
 from gramvec_training.data import made_tables, pair_tables
 from gramvec_training.data.made_tables import (
     MadeTable,
+    cut_lookups,
     cut_small,
     lists,
     make_tables,
@@ -185,6 +186,25 @@ def test_small_tables_have_rows_of_a_made_one_and_all_their_pairs(tables, kind: 
     assert any(table.pairs for table in cut) == (kind not in ("halves", "ordered list"))
 
 
+def test_a_row_or_two_are_looked_up_among_several_of_the_other_side(tables):
+    made = next(table for table in tables if table.kind == "register" and len(rows_of(table.right)) > 50)
+    cut = list(cut_lookups(made, Random(1)))
+    assert cut == list(cut_lookups(made, Random(1))) and len(cut) == small.LOOKUPS
+    whole, others = rows_of(made.left), rows_of(made.right)
+    known = {(whole[one], others[other]) for one, other in made.pairs}
+    for number, table in enumerate(cut):
+        left, right = rows_of(table.left), rows_of(table.right)
+        few, several = (right, left) if number % 2 else (left, right)
+        assert 1 <= len(few) <= small.LOOKED_UP and small.BESIDE[0] <= len(several) <= small.BESIDE[1]
+        assert set(left) <= set(whole) and set(right) <= set(others)
+        every = [(a, b) for a in range(len(left)) for b in range(len(right))]
+        assert {(a, b) for a, b in every if (left[a], right[b]) in known} == set(table.pairs)
+        # No row has two partners here.
+        assert len({one for one, _ in table.pairs}) == len({other for _, other in table.pairs}) == len(table.pairs)
+    many = [table for seed in range(9) for table in cut_lookups(made, Random(seed))]
+    assert any(table.pairs for table in many) and any(not table.pairs for table in many)
+
+
 def test_namesakes_of_the_other_gender_are_nobody_s_partner():
     table = namesakes.make_namesakes(2, Random(3))
     forms = dict(namesakes.list_both_forms())
@@ -215,12 +235,16 @@ def test_a_register_that_is_put_together_has_most_sites_again_or_none(copied: fl
 @pytest.mark.slow
 def test_tables_weigh_what_their_kinds_and_names_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(small, "TABLES", 1)
+    monkeypatch.setattr(small, "LOOKUPS", 4)
     (tmp_path / "joins").mkdir()
     weights: dict[tuple[str, str], set[float]] = {}
     for table in pair_tables.read_made_tables(tmp_path, 2, 0.02):
         weights.setdefault((table.kind, table.name.partition("-")[0]), set()).add(table.weight)
     assert weights.keys() > pair_tables.HEAVY.keys()
     assert {kind for kind, _ in weights} > set(pair_tables.SMALL_KINDS.values())
+    # The four lookups of a table weigh together as one of their pairs would, and half where nothing is to be found.
+    looked_up = set().union(*(weights.pop(key) for key in [*weights] if key[0] == "made lookups"))
+    assert looked_up == {0.25, 0.125}
     assert weights == {key: {0.5 * pair_tables.HEAVY.get(key, 1.0)} for key in weights}
 
 

@@ -19,7 +19,7 @@ from gramvec.jobs.pairs.telling_columns import telling_columns
 from gramvec.text.arrays import Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
-from gramvec_training.data.made_tables import MadeTable, cut_small, make_tables
+from gramvec_training.data.made_tables import MadeTable, cut_lookups, cut_small, make_tables
 
 ColumnTexts = Sequence[Sequence[str]]
 # Families that are left out with another one.
@@ -42,6 +42,10 @@ SMALL_KINDS = {
     "register": "made small", "halves": "made small", "offers": "made small", "one register": "made small register",
     "ordered list": "made small register",
 }  # fmt: skip
+# Kinds of made tables whose rows are looked up. Offers are not: several of a side are one thing.
+LOOKED_UP_KINDS = ("register", "halves")
+# How heavy a lookup is that finds nothing, as four of five do.
+NOTHING_FOUND = 0.5
 
 NO_ROWS = np.zeros(0, np.int64)
 # Rows of its own table that a row is compared with.
@@ -68,8 +72,8 @@ class LearningTable(NamedTuple):
     Attributes:
         name: of the tables.
         kind: "join", "half", "set", "changed", "small", "made registers", "made halves", "made offers", "made
-            answers" or "made small"; of one table "list", "answered list", "register", "changed list", "small list",
-            "made register", "made list" or "made small register".
+            answers", "made small" or "made lookups"; of one table "list", "answered list", "register", "changed
+            list", "small list", "made register", "made list" or "made small register".
         source: what is left out together.
         figures: float32[p, f], of the pairs, with those of rivals.
         pairs: int64[p], the pairs of rows that have a label.
@@ -167,13 +171,26 @@ def read_made_tables(folder: Path, rounds: int, scale: float, *, own: bool = Fal
         scale: of the numbers of rows.
         own: as of `read_learning_tables`.
     """
+    lookups: list[LearningTable] = []
     for seed in range(rounds):
         # They come after the others: the order counts, as trees see where to cut in a part of the pairs.
         small: list[LearningTable] = []
         for made in make_tables(seed, scale=scale, joins=None if seed else folder / "joins"):
-            small += [_weigh(table, made, seed, rounds) for table in _compare_small(made, seed)]
+            drawn = random.Random(f"{seed} {made.name}")
+            small += [_weigh(table, made, seed, rounds) for table in _compare_small(made, drawn)]
+            several = [_weigh(table, made, seed, rounds) for table in _compare_lookups(made, drawn)]
+            # Together they weigh as one table of their pairs would.
+            lookups += [
+                table._replace(
+                    name=f"{table.name} {number}",
+                    weight=table.weight / len(several) ** 0.5 * (1.0 if table.matches.any() else NOTHING_FOUND),
+                )
+                for number, table in enumerate(several)
+                if len(table.pairs)
+            ]
             yield _weigh(_compare_made(made, own=own), made, seed, rounds)
         yield from small
+    yield from lookups
 
 
 def _weigh(table: LearningTable, made: MadeTable, seed: int, rounds: int) -> LearningTable:
@@ -184,12 +201,17 @@ def _weigh(table: LearningTable, made: MadeTable, seed: int, rounds: int) -> Lea
     return table._replace(name=f"{table.name} of {seed}", weight=weight * heavy)
 
 
-def _compare_small(made: MadeTable, seed: int) -> Iterator[LearningTable]:
+def _compare_small(made: MadeTable, drawn: random.Random) -> Iterator[LearningTable]:
     """Yield the candidates of small tables of the rows of a made one, if it is of a kind that has them."""
-    drawn = random.Random(f"{seed} {made.name}")
     small = [_compare_made(table, own=False) for table in cut_small(made, drawn)] if made.kind in SMALL_KINDS else []
     if small:
         yield _join_tables(small)._replace(kind=SMALL_KINDS[made.kind])
+
+
+def _compare_lookups(made: MadeTable, drawn: random.Random) -> Iterator[LearningTable]:
+    """Yield the candidates of each table of a row or two that are looked up in a made one, if it is of such a kind."""
+    if made.kind in LOOKED_UP_KINDS:
+        yield from (_compare_made(table, own=False)._replace(kind="made lookups") for table in cut_lookups(made, drawn))
 
 
 def _compare_made(made: MadeTable, *, own: bool) -> LearningTable:

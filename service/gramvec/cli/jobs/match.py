@@ -48,7 +48,7 @@ class RowLimit(click.IntRange):
 @click.option("--top", type=RowLimit(), metavar="N|all",
               help="Rows of RIGHT for a row of LEFT at most, or all.  [default: all, or what labels say]")  # fmt: skip
 @click.option("--threshold", type=click.FloatRange(0, 1),
-              help="The lowest score.  [default: that of the highest expected F1, at least 0.35; one to one 0.35]")  # fmt: skip
+              help="The lowest score.  [default: of the best expected F1, least 0.35; one to one 0.35]")  # fmt: skip
 @precision_option
 @click.option("--one-to-one", is_flag=True, help="Write each row in one match at most: greedily, best first.")
 @block_option

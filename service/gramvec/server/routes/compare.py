@@ -185,7 +185,8 @@ class MatchRequest(Body):
         None, description="The most right texts for each left one; all from the threshold on without it."
     )
     threshold: Share | None = Field(
-        None, description="The lowest score of a match, 0 to 1; without one, that of the highest expected F1."
+        None,
+        description="The lowest score of a match, 0 to 1; else that of the highest expected F1, or 0.35 one to one.",
     )
     one_to_one: bool | None = Field(
         False, description="No text is in two matches: the best first, among the ten nearest of each text."

@@ -24,9 +24,9 @@ from gramvec_training.data.made_tables.families.transfers import TRANSFERS
 from gramvec_training.data.made_tables.lists import make_list_tables, read_join_lists, read_list_of
 from gramvec_training.data.made_tables.places import read_place_lists
 from gramvec_training.data.made_tables.records import MadeTable, ThingFamily, make_one_table, make_two_tables
-from gramvec_training.data.made_tables.small import cut_small
+from gramvec_training.data.made_tables.small import cut_lookups, cut_small
 
-__all__ = ["MadeTable", "cut_small", "make_tables"]
+__all__ = ["MadeTable", "cut_lookups", "cut_small", "make_tables"]
 
 # A family, and of how many tables each: two tables, one table, lists in order, halves.
 FAMILIES: tuple[tuple[ThingFamily, int, int, int, int], ...] = (

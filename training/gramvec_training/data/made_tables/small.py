@@ -1,4 +1,4 @@
-"""Small tables of the rows of a made one: what a person pastes to try, with partners and without."""
+"""Small tables of the rows of a made one, with partners and without: what a person pastes to try, or looks up."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ TABLES, MOST_ROWS = 10, 6
 TOGETHER = (0.0, 0.5, 0.8, 1.0)
 # How often what is drawn stands side by side in the order of the texts, read from their first word or from their last.
 NEIGHBORS = 0.6
+# Lookups in each made table; of these, rows of one side at most, and of the other at least and at most; the part of
+# them in which partners are; and that in which the others stand next to what is looked up, in the order of the texts.
+LOOKUPS, LOOKED_UP, BESIDE, FOUND, NEAR = 8, 2, (5, 16), 0.5, 0.8
 
 
 def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
@@ -39,6 +42,34 @@ def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
             else:
                 right.append(_draw_other(order, place if near else drawn.randrange(len(order)), strange))
         yield _take_rows(made, left, [*dict.fromkeys(right)])
+
+
+def cut_lookups(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
+    """Yield tables of a row or two of either side of two made tables, beside several of the other side."""
+    partners: tuple[dict[int, set[int]], ...] = ({}, {})
+    for pair in made.pairs:
+        for side in (0, 1):
+            partners[side].setdefault(pair[side], set()).add(pair[1 - side])
+    orders = [_order_rows(made, last_word=last_word) for last_word in (False, True)]
+    for number in range(LOOKUPS):
+        order, side = drawn.choice(orders), number % 2
+        places = [place for place, (of, _) in enumerate(order) if of == side]
+        size, several = drawn.randint(1, LOOKED_UP), drawn.randint(*BESIDE)
+        at = drawn.randrange(max(len(places) - size, 0) + 1)
+        chosen = places[at : at + size]
+        rows = [order[place][1] for place in chosen]
+        near = drawn.random() < NEAR
+        known = [partners[side].get(row, set()) for row in rows]
+        found = [min(of_row) for of_row in known if of_row] if drawn.random() < FOUND else []
+        ranked = sorted(range(len(order)), key=lambda place: abs(place - chosen[0]))
+        if not near:
+            ranked = drawn.sample(range(len(order)), min(len(order), 4 * several))
+        theirs = set().union(*known)
+        strange = [row for of, row in (order[place] for place in ranked) if of != side and row not in theirs]
+        others = [*dict.fromkeys(found)]
+        others += strange[: max(several - len(others), 0)]
+        beside = drawn.sample(others, len(others))
+        yield _take_rows(made, rows, beside) if side == 0 else _take_rows(made, beside, rows)
 
 
 def _order_rows(made: MadeTable, *, last_word: bool) -> list[tuple[int, int]]:
