@@ -2,7 +2,7 @@
 
 .PHONY: pair-model train-shipped train-multi papers cards evaluate languages quality
 
-pair-model: needs-data $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in half an hour of a core, and print their left-out figures
+pair-model: needs-data $(VENV)/.dev  ## learn the models of match and dedupe from DATA/dev, in three quarters of an hour of a core, and print their left-out figures
 	$(BIN)/python -m gramvec_training.runs.pair_model $(DATA)/dev service/gramvec/jobs/pairs $(if $(KINDS),--kinds) $(if $(TRIALS),--trials)
 
 $(VENV)/.distill: $(VENV)/.dev
