@@ -165,6 +165,18 @@ def test_what_contradicts_is_not_probable(one: str, other: str) -> None:
         ("Peter Smith", ["Paul Smith", "Peter Jones"]),
         ("Berlin Airport", ["Hamburg Airport", "Berlin Station"]),
         ("Bank of Ireland", ["Bank of Scotland", "Bank of England"]),
+        (
+            "senior engineer",
+            [
+                "senior analyst",
+                "junior engineer",
+                "lead engineer",
+                "senior nurse",
+                "chief designer",
+                "assistant driver",
+            ],
+        ),
+        ("Zeltweg", ["Zell am See", "Zeltingen", "Zella-Mehlis", "Zell am Ziller", "Zeist", "Zerbst"]),
     ],
 )
 def test_the_nearest_of_a_few_is_no_match_because_it_is_the_nearest(text: str, others: list[str]) -> None:

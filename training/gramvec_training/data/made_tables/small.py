@@ -45,7 +45,12 @@ def cut_small(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
 
 
 def cut_lookups(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
-    """Yield tables of a row or two of either side of two made tables, beside several of the other side."""
+    """Yield tables of a row or two of one side, the left and the right in turn, beside several of the other.
+
+    Args:
+        made: two tables.
+        drawn: makes the choices.
+    """
     partners: tuple[dict[int, set[int]], ...] = ({}, {})
     for pair in made.pairs:
         for side in (0, 1):
