@@ -66,8 +66,9 @@ def cut_lookups(made: MadeTable, drawn: Random) -> Iterator[MadeTable]:
         near = drawn.random() < NEAR
         known = [partners[side].get(row, set()) for row in rows]
         found = [min(of_row) for of_row in known if of_row] if drawn.random() < FOUND else []
-        ranked = sorted(range(len(order)), key=lambda place: abs(place - chosen[0]))
-        if not near:
+        if near:
+            ranked = sorted(range(len(order)), key=lambda place: abs(place - chosen[0]))
+        else:
             ranked = drawn.sample(range(len(order)), min(len(order), 4 * several))
         theirs = set().union(*known)
         strange = [row for of, row in (order[place] for place in ranked) if of != side and row not in theirs]
