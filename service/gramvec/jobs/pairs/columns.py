@@ -29,14 +29,9 @@ BY_CHANCE = (0.01, 0.91, 0.05, 0.01, 0.02)
 # Pairs that BY_CHANCE counts as; rows that a value's frequency counts as beside those of the tables.
 BACKGROUND_PAIRS, BACKGROUND_ROWS = 100, 30
 DRAWN_PAIRS = 20_000
-# Equal values of both columns from which it is said whether one tells the other; the share of columns in which these
-# rows differ at least; share of equal cells of a copy.
-FEWEST_EQUAL, OTHERS, COPIED = 5, 0.3, 0.9
 # Likeness of letters from which values are nearly equal, or alike.
 NEAR_VALUE, ALIKE_VALUE = 0.85, 0.65
 IDENTIFIER, NAME, PLACE, NUMBER, DATE, TEXT = range(6)
-# Kinds of columns whose values many rows share, so that one may tell another.
-SHARED_KINDS = {PLACE, NUMBER, DATE}
 # Words of a value from which a column is one of free texts.
 TEXT_WORDS = 8
 
@@ -167,52 +162,6 @@ def tell_levels(drawn: UInt8s, columns: int, pairs: int) -> Floats:
         tells[CONTRADICTS] = min(tells[CONTRADICTS], tells[DIFFERENT] - 1)
         told.append(tells)
     return np.concatenate(told).astype(np.float32)
-
-
-def share_evidence(facts: ColumnFacts, drawn: UInt8s) -> ColumnFacts:
-    """Return facts in which columns that say the same share what they tell: a postcode and its town, a copied column.
-
-    Two columns say the same as far as an equal value of one goes with an equal value of the other, beyond chance, in
-    pairs of rows by chance: the logarithm of how much more often, over what the commoner of both could say at most.
-
-    Args:
-        facts: with what levels tell.
-        drawn: uint8[p, columns], levels of pairs of rows by chance.
-    """
-    columns = len(facts.kinds)
-    if columns < 2:
-        return facts
-    same = copied_columns(facts.hashes, columns)
-    # Rows that are one thing are equal in most columns, whatever these are, and say nothing of them.
-    number = np.maximum((drawn < LEVELS).sum(axis=1), 1)
-    drawn = drawn[(drawn <= DIFFERENT).sum(axis=1) >= OTHERS * number]
-    for one in range(columns):
-        for other in range(one + 1, columns):
-            if {*facts.kinds[[one, other]].tolist()} - SHARED_KINDS:
-                continue
-            filled = (drawn[:, one] < LEVELS) & (drawn[:, other] < LEVELS)
-            equal, of_other = (drawn[filled, column] == EQUAL for column in (one, other))
-            both, number = int((equal & of_other).sum()), max(int(filled.sum()), 1)
-            most = max(int(equal.sum()), int(of_other.sum()))
-            if both >= FEWEST_EQUAL and most < number:
-                lift = np.log(both * number / (int(equal.sum()) * int(of_other.sum())))
-                shared = min(max(lift / -np.log(most / number), 0.0), 1.0)
-                same[one, other] = same[other, one] = max(same[one, other], shared)
-    weight = 1 / same.sum(axis=1)
-    levels = (facts.levels.reshape(columns, LEVELS) * weight[:, None]).astype(np.float32).ravel()
-    return facts._replace(levels=levels, equal=(facts.equal * weight[facts.column]).astype(np.float32))
-
-
-def copied_columns(hashes: Sequence[UInt64s], columns: int) -> Doubles:
-    """Return float64[columns, columns]: 1 for two columns of which most cells are equal, and for one and itself."""
-    same = np.eye(columns)
-    cells = np.concatenate([table_hashes.reshape(-1, columns) for table_hashes in hashes])
-    for one in range(columns):
-        for other in range(one + 1, columns):
-            filled = (cells[:, one] != 0) & (cells[:, other] != 0)
-            equal = (cells[filled, one] == cells[filled, other]).sum()
-            same[one, other] = same[other, one] = float(equal > COPIED * max(int(filled.sum()), 1))
-    return same
 
 
 def kind_columns(

@@ -13,8 +13,9 @@ import numpy as np
 
 from gramvec import native
 from gramvec.jobs.pairs import figures_in_python
-from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, share_evidence, tell_levels
+from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_levels
 from gramvec.jobs.pairs.levels import compare_values
+from gramvec.jobs.pairs.tied_columns import share_evidence
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
 from gramvec.jobs.pairs.values import ColumnValues, read_column
 from gramvec.progress import NO_PROGRESS, Progress
