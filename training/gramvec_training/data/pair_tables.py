@@ -16,7 +16,7 @@ from gramvec.jobs.matching.fields import nearest_rows, split
 from gramvec.jobs.matching.groups import RowGroups, group_rows
 from gramvec.jobs.pairs.figures import FIRST, RowTables, one_of_tables, pair_figures, read_rows, rival_figures
 from gramvec.jobs.pairs.telling_columns import telling_columns
-from gramvec.text.arrays import Int64s
+from gramvec.text.arrays import Floats, Int64s
 from gramvec_training.data import changed_names
 from gramvec_training.data.changed_names import KnownRows
 from gramvec_training.data.made_tables import MadeTable, cut_lookups, cut_small, make_tables
@@ -83,6 +83,9 @@ class LearningTable(NamedTuple):
         right: int64[p], the second one.
         equal: pairs of equal rows of one table, and those of them that are matches.
         own: pairs within each of two tables, where they were asked for.
+        shown: float32[p, f], the figures as the commands have them, where these are others: `figures` are without what
+            parts of addresses share. Trees that know no others take two equal columns and one that differs for a match
+            in tables in which nothing is shared, too.
         weight: beside other tables of the same kind, when trees and calibrations are learned.
     """
 
@@ -97,6 +100,7 @@ class LearningTable(NamedTuple):
     left: Int64s = NO_ROWS
     right: Int64s = NO_ROWS
     own: tuple[OwnPairs, ...] = ()
+    shown: NDArray[np.float32] | None = None
     weight: float = 1.0
 
     @property
@@ -259,6 +263,9 @@ def _join_tables(tables: Sequence[LearningTable]) -> LearningTable:
         left=np.concatenate([table.left + start for table, start in zip(tables, starts[0], strict=True)]),
         right=np.concatenate([table.right + start for table, start in zip(tables, starts[0], strict=True)]),
         figures=np.concatenate([table.figures for table in tables]),
+        shown=np.concatenate([table.figures if table.shown is None else table.shown for table in tables])
+        if any(table.shown is not None for table in tables)
+        else None,
         pairs=np.concatenate([table.pairs for table in tables]),
         matches=np.concatenate([table.matches for table in tables]),
         expected=sum(table.expected for table in tables),
@@ -304,9 +311,10 @@ def compare_two_tables(
     left_groups, right_groups = map(group_rows, telling_columns([left, right]).tables)
     texts = left_groups.join_columns(), right_groups.join_columns()
     at, with_, cosines = candidates.of(texts)[:3]
-    rows = read_rows([left_groups.columns, right_groups.columns])
-    figures = pair_figures(rows, at, with_)
-    rivals = rival_figures(rows, at, with_, figures, cosines)
+    columns = [left_groups.columns, right_groups.columns]
+    rows = read_rows(columns, addresses=False)
+    shown = read_rows(columns) if len(columns[0]) > 1 else rows
+    is_shown = np.array_equal(rows.facts.levels, shown.facts.levels)
     keys = at * len(right_groups.counts) + with_
     pairs = left_groups.counts[at] * right_groups.counts[with_]
     if labeled is not None:
@@ -315,14 +323,21 @@ def compare_two_tables(
         name,
         kind,
         source,
-        np.concatenate([figures, rivals], axis=1),
+        _compare_groups(rows, at, with_, cosines),
         pairs,
         _count_pairs(keys, truth, left_groups, right_groups),
         len(truth),
         left=at,
         right=with_,
         own=_pair_within(rows, texts) if own else (),
+        shown=None if is_shown else _compare_groups(shown, at, with_, cosines),
     )
+
+
+def _compare_groups(rows: RowTables, left: Int64s, right: Int64s, cosines: Floats) -> NDArray[np.float32]:
+    """Return the figures of pairs, with those of rivals."""
+    figures = pair_figures(rows, left, right)
+    return np.concatenate([figures, rival_figures(rows, left, right, figures, cosines)], axis=1)
 
 
 def _pair_within(rows: RowTables, texts: tuple[Sequence[str], Sequence[str]]) -> tuple[OwnPairs, ...]:
@@ -340,9 +355,7 @@ def _pair_within(rows: RowTables, texts: tuple[Sequence[str], Sequence[str]]) ->
         cosines = near.scores[low != high][first]
         left, right = np.divmod(keys, len(texts[side]))
         table = one_of_tables(rows, side)
-        figures = pair_figures(table, left, right)
-        rivals = rival_figures(table, left, right, figures, cosines)
-        made.append(OwnPairs(left, right, np.concatenate([figures, rivals], axis=1)))
+        made.append(OwnPairs(left, right, _compare_groups(table, left, right, cosines)))
     return tuple(made)
 
 
@@ -368,9 +381,7 @@ def compare_one_table(
     """Return the candidates of one table, in which rows of equal `things` are one."""
     groups = group_rows(telling_columns([columns]).tables[0])
     at, with_, cosines = candidates.of((groups.join_columns(),))[:3]
-    rows = read_rows([groups.columns])
-    figures = pair_figures(rows, at, with_)
-    rivals = rival_figures(rows, at, with_, figures, cosines)
+    figures = _compare_groups(read_rows([groups.columns]), at, with_, cosines)
     thing = np.unique(np.array(things).astype(str), return_inverse=True)[1]
     counts = np.bincount(thing)
     filled = groups.of_row >= 0
@@ -389,6 +400,6 @@ def compare_one_table(
     )
     equal = int((groups.counts * (groups.counts - 1) // 2).sum()), int((number * (number - 1) // 2).sum())
     return LearningTable(
-        name, kind, source, np.concatenate([figures, rivals], axis=1), groups.counts[at] * groups.counts[with_],
-        matches, int((counts * (counts - 1) // 2).sum()), equal, at, with_,
+        name, kind, source, figures, groups.counts[at] * groups.counts[with_], matches,
+        int((counts * (counts - 1) // 2).sum()), equal, at, with_,
     )  # fmt: skip

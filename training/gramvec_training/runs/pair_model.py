@@ -40,6 +40,8 @@ WEIGHTS = {
     "register": 5.0, "made register": 4.0, "made list": 1.0, "made registers": 4.0, "made offers": 2.6,
     "made halves": 1.2, "made answers": 4.0, "made small": 1.0, "made small register": 0.8, "made lookups": 2.0,
 }  # fmt: skip
+# How heavy a table of addresses is whose parts do not share what they tell, and the same where they do.
+APART, SHARED = 0.75, 0.6
 SEED = 0
 # Sources are left out in so many parts.
 PARTS = 5
@@ -84,7 +86,7 @@ def learn(
     tables: Sequence[LearningTable], *, without: tuple[int, int] | None = None, effort: Effort = SHIPPED
 ) -> Trees:
     """Return the trees of tables; a table's pairs weigh the root of their number together, times that of its kind."""
-    parts = [_draw_pairs(table, effort) for table in tables]
+    parts = [_draw_pairs(way, effort) for table in tables for way in _ways_of(table)]
     figures, match, weights = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     directions = np.array(DIRECTIONS[: figures.shape[1]])
     if without is not None:
@@ -169,6 +171,14 @@ def fit_trees(
     if not np.allclose(made.probabilities(figures[:1000]), wanted, rtol=0, atol=1e-6):
         raise ValueError("this scikit-learn stores its trees in an unknown way")
     return made
+
+
+def _ways_of(table: LearningTable) -> list[LearningTable]:
+    """Return a table as it is learned from: one of addresses both ways."""
+    if table.shown is None:
+        return [table]
+    ways = ((table.figures, APART), (table.shown, SHARED))
+    return [table._replace(figures=figures, weight=table.weight * heavy) for figures, heavy in ways]
 
 
 def _draw_pairs(table: LearningTable, effort: Effort) -> tuple[NDArray[np.float32], NDArray[np.bool_], Doubles]:
@@ -345,12 +355,14 @@ def learn_model(
         without: figures that are not looked at.
         sets: whether tables of the kind "set" are learned from; else they only measure.
     """
-    sums = sum_left_out(tables, without, sets=sets)
-    calibration = calibrate([*sums.values()])
-    whole = [add_table_figures(table, of_pairs, calibration) for table, of_pairs in sums.values()]
-    second = sum_left_out(whole, without, sets=sets)
-    surer = calibrate([*second.values()])
-    scored = score_left_out(second, surer)
+    sums, shown = _sum_as_shown(tables, without, sets=sets)
+    calibration = calibrate([*shown.values()])
+    whole = [
+        add_table_figures(table, of_pairs, calibration, shown[name][1]) for name, (table, of_pairs) in sums.items()
+    ]
+    _, shown = _sum_as_shown(whole, without, sets=sets)
+    surer = calibrate([*shown.values()])
+    scored = score_left_out(shown, surer)
     learned = [[table for table in stage if sets or table.kind != "set"] for stage in (tables, whole)]
     trees = [
         by.calibrate_trees(learn(stage, without=without))
@@ -359,12 +371,40 @@ def learn_model(
     return Learned(PairModel(trees[0], trees[1], measure_promise([*scored.values()])), scored)
 
 
-def add_table_figures(table: LearningTable, sums: Doubles, calibration: SumCalibration) -> LearningTable:
-    """Return a table whose figures have beside them what the first trees say of it."""
-    first = 1 / (1 + np.exp(-np.clip(calibration.scale * sums + calibration.shift, -500, 500)))
-    beside = table_figures(first, table.left, table.right, same=table.is_one_table)
-    figures = np.concatenate([table.figures, np.broadcast_to(beside, (len(first), len(beside)))], axis=1)
-    return table._replace(figures=figures)
+def _sum_as_shown(
+    tables: Sequence[LearningTable], without: tuple[int, int] | None, *, sets: bool
+) -> tuple[TableSums, TableSums]:
+    """Return `sum_left_out`, and the same of the figures that the commands have."""
+    shown: TableSums = {}
+
+    def add(table: LearningTable, trees: Trees) -> None:
+        if table.shown is not None:
+            of_pairs = sum_table(trees, table._replace(figures=table.shown), without)
+            shown[f"{table.kind} {table.name}"] = (table, of_pairs)
+
+    sums = sum_left_out(tables, without, sets=sets, also=add)
+    return sums, {name: shown.get(name, of_table) for name, of_table in sums.items()}
+
+
+def add_table_figures(
+    table: LearningTable, sums: Doubles, calibration: SumCalibration, shown: Doubles | None = None
+) -> LearningTable:
+    """Return a table whose figures have beside them what the first trees say of it.
+
+    Args:
+        table: of which there are sums.
+        sums: of its figures.
+        calibration: of sums.
+        shown: those of the figures that the commands have; else these are left out.
+    """
+
+    def add(figures: NDArray[np.float32], of_pairs: Doubles) -> NDArray[np.float32]:
+        first = 1 / (1 + np.exp(-np.clip(calibration.scale * of_pairs + calibration.shift, -500, 500)))
+        beside = table_figures(first, table.left, table.right, same=table.is_one_table)
+        return np.concatenate([figures, np.broadcast_to(beside, (len(first), len(beside)))], axis=1)
+
+    as_shown = None if table.shown is None or shown is None else add(table.shown, shown)
+    return table._replace(figures=add(table.figures, sums), shown=as_shown)
 
 
 def read_all_tables(folder: Path) -> list[LearningTable]:
@@ -441,11 +481,12 @@ English words, by counts of Wikipedia.
 
 A join is also learned with half of its targets, and as one list: of all rows (list), and without the targets that no
 row has (answered list). Changed names are also tables of 2 to 6 rows a side, and ten tables of a few rows are cut of a
-made one and measured as one, at one threshold ("small"). Eight tables of a row or two of one side beside 5 to 16 of the
-other are cut of each made register and halves ("lookups"). The sets abt-buy, amazon-google, beer, dblp-acm,
-fodors-zagats, itunes-amazon and wdc-shoes (DeepMatcher) are public for research: they measure, and nothing is learned
-from them. One in sixteen of the pairs of shoes that are compared has a label, and half of these are matches: their best
-threshold is one of drawn labels. docs/training-data.md has the packages of the made tables.
+made one and measured as one, at one threshold ("small"). Eight tables of a row or two of one side beside 5 to 16 of
+the other are cut of each made register and halves ("lookups"). Two tables of addresses, whose parts share what they
+tell, are also learned from as if they did not. The sets abt-buy, amazon-google, beer, dblp-acm, fodors-zagats,
+itunes-amazon and wdc-shoes (DeepMatcher) are public for research: they measure, and nothing is learned from them. One
+in sixteen of the pairs of shoes that are compared has a label, and half of these are matches: their best threshold is
+one of drawn labels. docs/training-data.md has the packages of the made tables.
 
 Every figure below is of tables that the model did not learn from: sources are left out in five parts, the joins and
 their changed names in five, a family of made tables with all of its own, each customer list alone. What to learn, and

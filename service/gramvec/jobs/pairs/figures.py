@@ -15,7 +15,7 @@ from gramvec import native
 from gramvec.jobs.pairs import figures_in_python
 from gramvec.jobs.pairs.columns import DRAWN_PAIRS, ColumnFacts, facts_of, tell_levels
 from gramvec.jobs.pairs.levels import compare_values
-from gramvec.jobs.pairs.tied_columns import share_evidence
+from gramvec.jobs.pairs.tied_columns import numbered_columns, pair_neighbors, share_evidence, tie_columns
 from gramvec.jobs.pairs.tokens import Tokens, tokens_of
 from gramvec.jobs.pairs.values import ColumnValues, read_column
 from gramvec.progress import NO_PROGRESS, Progress
@@ -80,11 +80,19 @@ class RowTables(NamedTuple):
 
 
 def read_rows(
-    tables: Sequence[Sequence[Sequence[str]]], *, rows_count: bool = True, progress: Progress = NO_PROGRESS
+    tables: Sequence[Sequence[Sequence[str]]],
+    *,
+    rows_count: bool = True,
+    addresses: bool = True,
+    progress: Progress = NO_PROGRESS,
 ) -> RowTables:
-    """Return the rows of tables, each a list of columns of folded texts. Arguments as of `tokens_of`.
+    """Return the rows of tables, each a list of columns of folded texts. Other arguments as of `tokens_of`.
 
-    `progress` advances by cells.
+    Args:
+        tables: one or two.
+        rows_count: whether what stands in other rows counts.
+        addresses: whether the parts of addresses share what they tell, where there are two tables.
+        progress: advances by cells.
     """
     tokens = tokens_of(tables, rows_count=rows_count)
     # What a value is, the others of its column decide.
@@ -97,7 +105,24 @@ def read_rows(
     left, right = _draw_pairs(number)
     drawn = column_levels(rows, left, right)
     facts = rows.facts._replace(levels=tell_levels(drawn, tokens.columns, pairs))
-    return rows._replace(facts=share_evidence(facts, drawn))
+    tied = _tie_addresses(rows._replace(facts=facts)) if addresses else None
+    return rows._replace(facts=share_evidence(facts, drawn, tied))
+
+
+def _tie_addresses(rows: RowTables) -> Doubles | None:
+    """Return how far columns say the same as addresses of either of two tables. See `tie_columns`.
+
+    Rows of one table that share an address may be one thing, so nothing is tied there.
+    """
+    if rows.values is None or len(rows.values) < 2:
+        return None
+    tied, numbered = np.zeros((rows.tokens.columns, rows.tokens.columns)), numbered_columns(rows.values)
+    for side in range(len(rows.values)):
+        table = one_of_tables(rows, side)
+        for address, above, below in pair_neighbors(rows.facts, numbered, side):
+            levels = column_levels(table, above, below)
+            tied = np.maximum(tied, tie_columns(rows.facts, numbered, side, address, levels))
+    return tied
 
 
 def _read(texts: Sequence[str], progress: Progress) -> ColumnValues:
