@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"golden figures want {MIS
 
 # Family, number of the table, and its F1: each has its own, as a mean would hide what one of them loses.
 TWO = (
-    ("customers", 1, 89.5), ("people", 3, 93.8), ("companies", 1, 93.2), ("parts", 2, 89.8), ("products", 2, 66.9),
+    ("customers", 1, 93.2), ("people", 3, 93.8), ("companies", 1, 93.2), ("parts", 2, 89.8), ("products", 2, 66.9),
     ("papers", 3, 90.2), ("medicines", 0, 89.3),
 )  # fmt: skip
 ONE = (
