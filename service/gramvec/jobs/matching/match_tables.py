@@ -111,14 +111,16 @@ def score_fields(
         )  # fmt: skip
     progress.start("reading cells", sum(len(side.counts) for side in sides) * len(places), "cells")
     rows, model = read_rows([side.columns for side in sides], progress=progress), pair_model(same=same)
-    told = score_pairs_of_tables(rows, found[:3], model, same=same, engine=engine, progress=progress)
+    several = np.flatnonzero(left_groups.counts > 1) if same else None
+    told = score_pairs_of_tables(
+        rows, found[:3], model, same=same, repeated=several, engine=engine, progress=progress
+    )  # fmt: skip
     scores, reasons = told.scores, None
     if explain:
-        scored = ScoredPairs(rows, found.left, found.right, told.figures, model)
+        scored = ScoredPairs(rows, found.left, found.right, told.figures, told.scores, model)
         reasons = MatchReasons(scored, left_groups.of_row, right_groups.of_row, places, same)
     left, right = found.left, found.right
-    if same:
-        several = np.flatnonzero(left_groups.counts > 1)
+    if several is not None:
         left, right = np.concatenate([left, right, several]), np.concatenate([right, left, several])
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))

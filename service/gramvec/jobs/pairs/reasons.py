@@ -34,8 +34,8 @@ SAYS = {
     MISSING: "empty",
 }  # fmt: skip
 # What is not of one column, after the columns.
-OTHERS = ("all columns", "words", "numbers", "rivals", "tables", "equal rows")
-TOGETHER, WORDS, OF_NUMBERS, RIVALS, TABLES, EQUAL_ROWS = range(6)
+OTHERS = ("all columns", "words", "numbers", "rivals", "tables", "equal rows", "empty cells")
+TOGETHER, WORDS, OF_NUMBERS, RIVALS, TABLES, EQUAL_ROWS, EMPTY_CELLS = range(7)
 # Reasons of each side that are told, and the least that one adds to the log odds.
 MOST_TOLD, LEAST_TOLD = 4, 0.05
 _NUMBERS = {name for name in NAMES if name.startswith(("numbers_", "nearest_number"))}
@@ -52,7 +52,8 @@ class ScoreReason(NamedTuple):
     """One thing that counted.
 
     Attributes:
-        about: the name of a column, or "all columns", "words", "numbers", "rivals", "tables" or "equal rows".
+        about: the name of a column, or "all columns", "words", "numbers", "rivals", "tables", "equal rows" or "empty
+            cells".
         says: what was seen, such as "alike".
         adds: to the log odds that both rows are one thing: above 0 it counted for that, below 0 against it.
     """
@@ -91,6 +92,7 @@ class ScoredPairs(NamedTuple):
         left: int64[p], rows, ascending.
         right: int64[p].
         figures: returns those of the pairs at some places, float32[n, len(NAMES)].
+        scores: float32[p], probabilities.
         model: what scored.
     """
 
@@ -98,6 +100,7 @@ class ScoredPairs(NamedTuple):
     left: Int64s
     right: Int64s
     figures: Callable[[Int64s], Floats]
+    scores: Floats
     model: PairModel
 
     def reasons(self, at: Int64s, names: Sequence[str], only: Sequence[str]) -> Iterator[PairReasons]:
@@ -112,7 +115,7 @@ class ScoredPairs(NamedTuple):
         levels = column_levels(self.rows, self.left[at], self.right[at])
         shared = self.share_contributions(at, levels)
         said = [[SAYS[int(level)] for level in row] for row in levels]
-        others = _say_others(figures, shared[:, len(names) :], only)
+        others = _say_others(figures, shared[:, len(names) :], only, self.scores[at])
         start = self.model.trees.start
         for row, columns, more in zip(shared.tolist(), said, others, strict=True):
             every = [ScoreReason(*one) for one in zip([*names, *OTHERS], [*columns, *more], row, strict=True) if one[2]]
@@ -142,6 +145,11 @@ class ScoredPairs(NamedTuple):
         sums = self.model.trees.sums(figures)
         sure = (figures[:, EQUAL] == 1) & (sums < log_odds(SURE))
         made[:, columns + EQUAL_ROWS] = np.where(sure, log_odds(SURE) - sums, 0.0)
+        # What fuller pairs bound has a lower score than its figures alone.
+        scores = self.scores[at].astype(np.float64)
+        bounded = scores < self.model.probabilities(figures)
+        told = self.model.trees.start + made[bounded].sum(axis=1)
+        made[bounded, columns + EMPTY_CELLS] = np.log(scores[bounded] / (1 - scores[bounded])) - told
         return made
 
     def _tells(self, at: Int64s, levels: UInt8s) -> Doubles:
@@ -182,11 +190,12 @@ def say_rivals(added: float) -> str:
     return "no other row is as alike" if added > 0 else "another row is as alike, or nearly"
 
 
-def _say_others(figures: Floats, added: Doubles, only: Sequence[str]) -> list[list[str]]:
+def _say_others(figures: Floats, added: Doubles, only: Sequence[str], scores: Floats) -> list[list[str]]:
     """Return what is said of each of OTHERS, for each pair."""
     differ = figures[:, PLACES["numbers_left_over_max"]] > 0
     made = []
-    for others, more, (together, words, _, rivals, tables, _) in zip(differ, only, added.tolist(), strict=True):
+    each = zip(differ, only, scores.tolist(), added.tolist(), strict=True)
+    for others, more, score, (together, words, _, rivals, tables, *_) in each:
         lacking = f"only one row has {more}" if more else "few, or common ones"
         made.append([
             "together they tell much" if together > 0 else "together they tell little",
@@ -195,5 +204,6 @@ def _say_others(figures: Floats, added: Doubles, only: Sequence[str]) -> list[li
             say_rivals(rivals),
             "many rows have a match" if tables > 0 else "few rows have a match, or none is sure",
             f"at least {SURE}",
+            f"of pairs with fewer, equal in the same columns, {score:.0%} are right",
         ])  # fmt: skip
     return made

@@ -25,6 +25,7 @@ from gramvec.jobs.pairs.figures import (
     rivals_of,
     table_figures,
 )
+from gramvec.jobs.pairs.fuller_pairs import find_fuller_pairs
 from gramvec.jobs.pairs.model import PairModel
 from gramvec.progress import NO_PROGRESS, Progress
 from gramvec.text.arrays import Floats, Int64s
@@ -104,6 +105,7 @@ def score_pairs_of_tables(
     model: PairModel,
     *,
     same: bool,
+    repeated: Int64s | None = None,
     engine: Engine = HERE,
     progress: Progress = NO_PROGRESS,
 ) -> CandidateScores:
@@ -114,6 +116,7 @@ def score_pairs_of_tables(
         pairs: int64[p] and int64[p], rows, by the left, then the right one; and float32[p], cosines of their n-grams.
         model: of two tables, or of one.
         same: whether both rows are of one table.
+        repeated: int64[r], rows of one table that stand there several times; None for none.
         engine: scores blocks of pairs.
         progress: shows the passes.
     """
@@ -140,11 +143,12 @@ def score_pairs_of_tables(
     rivals = rivals_of(rows, left, right, common[:, 0], common[:, 1])
     del common
     progress.start("scoring pairs", 2 * len(left), "scores")
+    fuller = find_fuller_pairs(rows.facts, left, right, repeated)
     # The first trees do not look at what is not there yet.
-    first = each(_score_first, rivals, unknown)
+    first = fuller.bound(each(_score_first, rivals, unknown))
     # Fewer pairs say no more of their tables than pairs that are given.
     of_tables = table_figures(first, left, right, same=same) if len(left) >= FEW else unknown
-    return CandidateScores(rows, left, right, each(_score, rivals, of_tables), rivals, of_tables)
+    return CandidateScores(rows, left, right, fuller.bound(each(_score, rivals, of_tables)), rivals, of_tables)
 
 
 def _compare(scorer: _Scorer, block: _Block) -> Floats:

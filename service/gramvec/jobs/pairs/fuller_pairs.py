@@ -1,0 +1,107 @@
+"""Bound what pairs of rows with empty cells may claim, by pairs in which more is known.
+
+A row of nothing but *Rome* has all that it has in common with each of twenty companies of Rome. How much an equal town
+says there, the other pairs tell that are equal in it and have names, too: one in twenty of these is one thing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gramvec.jobs.pairs.columns import ColumnFacts
+from gramvec.jobs.pairs.model import SURE
+from gramvec.text.arrays import Array, Doubles, Int64s, UInt64s
+
+# Pairs whose filled columns are looked up together; the columns that count, the first ones; the sets of filled columns
+# that are bounded, those of the most pairs; and some of the fuller pairs that bound one, taken at regular distances.
+BLOCK_PAIRS, MOST_COLUMNS, MOST_SETS, MOST_FULLER = 1 << 16, 64, 64, 1 << 16
+# Right pairs that fuller ones count beside.
+PRIOR_RIGHT = 1.0
+
+
+class _FilledSet(NamedTuple):
+    """Pairs with the same columns that both rows fill, and the fuller ones that are equal in these.
+
+    Attributes:
+        pairs: int64[n], places.
+        fuller: int64[m], places.
+        weights: float64[m]: one over the number of fuller pairs that the row has which has more of them.
+    """
+
+    pairs: Int64s
+    fuller: Int64s
+    weights: Doubles
+
+
+class FullerPairs(NamedTuple):
+    """What pairs with empty cells are bounded by.
+
+    Attributes:
+        sets: of the pairs, and of rows that stand several times behind them; those of the most columns first.
+        repeated: how many rows stand several times.
+    """
+
+    sets: list[_FilledSet]
+    repeated: int = 0
+
+    def bound(self, scores: Array) -> Array:
+        """Return probabilities that are no higher than those of fuller pairs that are equal in the same columns.
+
+        Args:
+            scores: float[p], probabilities of all pairs.
+        """
+        bounded: Doubles = np.append(scores.astype(np.float64), np.full(self.repeated, SURE))
+        for pairs, fuller, weights in self.sets:
+            right = PRIOR_RIGHT + float(weights @ bounded[fuller])
+            bounded[pairs] = np.minimum(bounded[pairs], right / (PRIOR_RIGHT + float(weights.sum())))
+        return bounded[: len(scores)].astype(scores.dtype)
+
+
+def find_fuller_pairs(facts: ColumnFacts, left: Int64s, right: Int64s, repeated: Int64s | None = None) -> FullerPairs:
+    """Return what pairs with empty cells are bounded by.
+
+    Args:
+        facts: of the columns.
+        left: int64[p], rows of the first table.
+        right: int64[p], rows of the last table.
+        repeated: int64[r], rows of one table that stand there several times; None for none.
+    """
+    columns = len(facts.kinds)
+    if repeated is not None:
+        left, right = np.append(left, repeated), np.append(right, repeated)
+    if columns == 1 or all((cells >= 0).all() for cells in (facts.cells[0], facts.cells[-1])):
+        return FullerPairs([])
+    filled, equal = _code_pairs(facts, left, right)
+    alike = np.flatnonzero(equal == filled)
+    codes, of_pair, number = np.unique(filled[alike], return_inverse=True, return_counts=True)
+    sets = []
+    for place in np.argsort(-number, kind="stable")[:MOST_SETS].tolist():
+        code = codes[place]
+        # Nothing that both rows fill has nothing in common, and nothing is fuller than all columns.
+        if not code:
+            continue
+        fuller = np.flatnonzero(((equal & code) == code) & (filled != code))
+        if len(fuller):
+            most = np.maximum(*(np.bincount(rows)[rows] for rows in (left[fuller], right[fuller])))
+            some = slice(None, None, -(-len(fuller) // MOST_FULLER))
+            sets.append((int(code).bit_count(), _FilledSet(alike[of_pair == place], fuller[some], 1 / most[some])))
+    return FullerPairs(
+        [one for _, one in sorted(sets, key=lambda counted: -counted[0])], 0 if repeated is None else len(repeated)
+    )
+
+
+def _code_pairs(facts: ColumnFacts, left: Int64s, right: Int64s) -> tuple[UInt64s, UInt64s]:
+    """Return the columns that both rows of each pair fill, and those that are equal, a bit each, uint64[p] twice."""
+    columns = len(facts.kinds)
+    ones, others = (cells.reshape(-1, columns)[:, :MOST_COLUMNS] for cells in (facts.cells[0], facts.cells[-1]))
+    bits = np.uint64(1) << np.arange(ones.shape[1], dtype=np.uint64)
+    filled, equal = np.empty(len(left), np.uint64), np.empty(len(left), np.uint64)
+    for start in range(0, len(left), BLOCK_PAIRS):
+        part = slice(start, start + BLOCK_PAIRS)
+        one, other = ones[left[part]], others[right[part]]
+        both = (one >= 0) & (other >= 0)
+        filled[part] = (both * bits).sum(axis=1, dtype=np.uint64)
+        equal[part] = ((both & (one == other)) * bits).sum(axis=1, dtype=np.uint64)
+    return filled, equal
