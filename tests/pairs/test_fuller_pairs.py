@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log2
 from random import Random
 
 import numpy as np
@@ -35,9 +36,10 @@ def test_by_hand():
     one, other = (np.array(rows) for rows in zip(*every, strict=True))
     scores = np.full(12, 0.75, np.float32)
     scores[[3, 4, 6, 7]] = 1, 0.25, 0, 0.5
-    # Rome is equal in four pairs in which names are known. Each of the four rows has two of them: a pair counts half.
+    # Rome is equal in six pairs. Names are known of four of them, and each of their rows has two or three: of each Rome
+    # of the right stand three, so a pair counts a third.
     expected = scores.copy()
-    expected[[0, 1]] = (1 + (1 + 0.25 + 0 + 0.5) / 2) / (1 + 4 / 2)
+    expected[[0, 1]] = (1 + (1 + 0.25 + 0 + 0.5) / 3) / (1 + 4 / 3)
     found = find_fuller_pairs(read(left, right).facts, one, other).bound(scores)
     assert found.tolist() == expected.tolist() and found.dtype == np.float32
 
@@ -53,18 +55,18 @@ def bound_slowly(rows: RowTables, left: Int64s, right: Int64s, repeated: Int64s,
         equal.append({at for at in filled[-1] if one[at] == two[at]})
     bounded = [*scores.astype(float).tolist(), *([SURE] * len(repeated))]
     for these in sorted({frozenset(one) for one in filled}, key=len, reverse=True):
-        fuller = [at for at in range(len(pairs)) if these <= equal[at] and these != filled[at]]
-        if not these or not fuller:
-            continue
-        weights = []
-        for at in fuller:
-            lefts, rights = (sum(pairs[it][side] == pairs[at][side] for it in fuller) for side in (0, 1))
-            weights.append(1 / max(lefts, rights))
-        right_ones = sum(weight * bounded[at] for weight, at in zip(weights, fuller, strict=True))
-        most = (1 + right_ones) / (1 + sum(weights))
-        for at in range(len(pairs)):
-            if filled[at] == these and equal[at] == these:
-                bounded[at] = min(bounded[at], most)
+        every = [at for at in range(len(pairs)) if these <= equal[at]]
+        number = {at: max(sum(pairs[it][side] == pairs[at][side] for it in every) for side in (0, 1)) for at in every}
+        fuller = [at for at in every if these != filled[at]]
+        before = list(bounded)
+        for at in every if these and fuller else []:
+            common = int(log2(number[at]))
+            if filled[at] == these:
+                as_common = [it for it in fuller if int(log2(number[it])) == common]
+                up_to = [it for it in fuller if int(log2(number[it])) <= common]
+                for some in (as_common, up_to):
+                    right = 1 + sum(before[it] / number[it] for it in some)
+                    bounded[at] = min(bounded[at], right / (1 + sum(1 / number[it] for it in some)))
     return np.array(bounded[: len(scores)], np.float32)
 
 
@@ -96,7 +98,7 @@ def test_more_columns_than_bits():
     left = [["", *["x"] * 69], ["acme", *["x"] * 69]]
     right = [["beta", *["x"] * 69]]
     fuller = find_fuller_pairs(read(left, right).facts, np.array([0, 1]), np.array([0, 0]))
-    assert fuller.bound(np.array([0.9, 0.1], np.float32)).tolist() == pytest.approx([(1 + 0.1) / 2, 0.1])
+    assert fuller.bound(np.array([0.9, 0.1], np.float32)).tolist() == pytest.approx([(1 + 0.1 / 2) / (1 + 1 / 2), 0.1])
 
 
 def name_cells(rows: Rows, *columns: str) -> list[dict[str, str]]:

@@ -24,14 +24,21 @@ PRIOR_RIGHT = 1.0
 class _FilledSet(NamedTuple):
     """Pairs with the same columns that both rows fill, and the fuller ones that are equal in these.
 
+    A pair is as common as its rows have pairs that are equal in these columns: the logarithm of how many the row has
+    that has more of them, to the base 2, rounded down.
+
     Attributes:
         pairs: int64[n], places.
+        common: int64[n], how common they are.
         fuller: int64[m], places.
-        weights: float64[m]: one over the number of fuller pairs that the row has which has more of them.
+        fuller_common: int64[m].
+        weights: float64[m]: one over that number of pairs.
     """
 
     pairs: Int64s
+    common: Int64s
     fuller: Int64s
+    fuller_common: Int64s
     weights: Doubles
 
 
@@ -47,16 +54,25 @@ class FullerPairs(NamedTuple):
     repeated: int = 0
 
     def bound(self, scores: Array) -> Array:
-        """Return probabilities that are no higher than those of fuller pairs that are equal in the same columns.
+        """Return probabilities no higher than of fuller pairs that are equal in the same columns, and as common there.
 
         Args:
             scores: float[p], probabilities of all pairs.
         """
         bounded: Doubles = np.append(scores.astype(np.float64), np.full(self.repeated, SURE))
-        for pairs, fuller, weights in self.sets:
-            right = PRIOR_RIGHT + float(weights @ bounded[fuller])
-            bounded[pairs] = np.minimum(bounded[pairs], right / (PRIOR_RIGHT + float(weights.sum())))
+        for pairs, common, fuller, fuller_common, weights in self.sets:
+            number = 1 + max(int(common.max()), int(fuller_common.max()))
+            right = np.bincount(fuller_common, weights * bounded[fuller], number).astype(np.float64)
+            every = np.bincount(fuller_common, weights, number).astype(np.float64)
+            # What is commoner says less, so the fuller pairs that are less common bound a pair, too.
+            most = np.minimum(_mean(right, every), _mean(right.cumsum(), every.cumsum()))
+            bounded[pairs] = np.minimum(bounded[pairs], most[common])
         return bounded[: len(scores)].astype(scores.dtype)
+
+
+def _mean(right: Doubles, every: Doubles) -> Doubles:
+    mean: Doubles = (PRIOR_RIGHT + right) / (PRIOR_RIGHT + every)
+    return mean
 
 
 def find_fuller_pairs(facts: ColumnFacts, left: Int64s, right: Int64s, repeated: Int64s | None = None) -> FullerPairs:
@@ -74,19 +90,23 @@ def find_fuller_pairs(facts: ColumnFacts, left: Int64s, right: Int64s, repeated:
     if columns == 1 or all((cells >= 0).all() for cells in (facts.cells[0], facts.cells[-1])):
         return FullerPairs([])
     filled, equal = _code_pairs(facts, left, right)
-    alike = np.flatnonzero(equal == filled)
-    codes, of_pair, number = np.unique(filled[alike], return_inverse=True, return_counts=True)
+    codes, number = np.unique(filled[equal == filled], return_counts=True)
     sets = []
     for place in np.argsort(-number, kind="stable")[:MOST_SETS].tolist():
         code = codes[place]
         # Nothing that both rows fill has nothing in common, and nothing is fuller than all columns.
         if not code:
             continue
-        fuller = np.flatnonzero(((equal & code) == code) & (filled != code))
-        if len(fuller):
-            most = np.maximum(*(np.bincount(rows)[rows] for rows in (left[fuller], right[fuller])))
-            some = slice(None, None, -(-len(fuller) // MOST_FULLER))
-            sets.append((int(code).bit_count(), _FilledSet(alike[of_pair == place], fuller[some], 1 / most[some])))
+        every = np.flatnonzero((equal & code) == code)
+        is_fuller = filled[every] != code
+        if is_fuller.any():
+            number_of = np.maximum(*(np.bincount(rows)[rows] for rows in (left[every], right[every])))
+            common = np.frexp(number_of)[1].astype(np.int64) - 1
+            fuller = np.flatnonzero(is_fuller)
+            fuller = fuller[:: -(-len(fuller) // MOST_FULLER)]
+            bounded = np.flatnonzero(~is_fuller)
+            made = _FilledSet(every[bounded], common[bounded], every[fuller], common[fuller], 1 / number_of[fuller])
+            sets.append((int(code).bit_count(), made))
     return FullerPairs(
         [one for _, one in sorted(sets, key=lambda counted: -counted[0])], 0 if repeated is None else len(repeated)
     )
