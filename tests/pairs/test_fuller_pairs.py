@@ -94,13 +94,6 @@ def test_where_no_cell_is_empty_or_only_one_column_there_is_nothing_to_bound():
         assert not fuller.sets and fuller.bound(scores).tolist() == scores.tolist()
 
 
-def test_more_columns_than_bits():
-    left = [["", *["x"] * 69], ["acme", *["x"] * 69]]
-    right = [["beta", *["x"] * 69]]
-    fuller = find_fuller_pairs(read(left, right).facts, np.array([0, 1]), np.array([0, 0]))
-    assert fuller.bound(np.array([0.9, 0.1], np.float32)).tolist() == pytest.approx([(1 + 0.1 / 2) / (1 + 1 / 2), 0.1])
-
-
 def name_cells(rows: Rows, *columns: str) -> list[dict[str, str]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 

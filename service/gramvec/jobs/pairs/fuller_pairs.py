@@ -14,9 +14,9 @@ from gramvec.jobs.pairs.columns import ColumnFacts
 from gramvec.jobs.pairs.model import SURE
 from gramvec.text.arrays import Array, Doubles, Int64s, UInt64s
 
-# Pairs whose filled columns are looked up together; the columns that count, the first ones; the sets of filled columns
-# that are bounded, those of the most pairs; and some of the fuller pairs that bound one, taken at regular distances.
-BLOCK_PAIRS, MOST_COLUMNS, MOST_SETS, MOST_FULLER = 1 << 16, 64, 64, 1 << 16
+# Pairs whose filled columns are looked up together; the sets of filled columns that are bounded, those of the most
+# pairs; and the fuller pairs that bound one: of more some are taken, at regular distances.
+BLOCK_PAIRS, MOST_SETS, MOST_FULLER = 1 << 16, 64, 1 << 16
 # Right pairs that fuller ones count beside.
 PRIOR_RIGHT = 1.0
 
@@ -115,8 +115,9 @@ def find_fuller_pairs(facts: ColumnFacts, left: Int64s, right: Int64s, repeated:
 def _code_pairs(facts: ColumnFacts, left: Int64s, right: Int64s) -> tuple[UInt64s, UInt64s]:
     """Return the columns that both rows of each pair fill, and those that are equal, a bit each, uint64[p] twice."""
     columns = len(facts.kinds)
-    ones, others = (cells.reshape(-1, columns)[:, :MOST_COLUMNS] for cells in (facts.cells[0], facts.cells[-1]))
-    bits = np.uint64(1) << np.arange(ones.shape[1], dtype=np.uint64)
+    ones, others = (cells.reshape(-1, columns) for cells in (facts.cells[0], facts.cells[-1]))
+    # 16 are compared at most.
+    bits = np.uint64(1) << np.arange(columns, dtype=np.uint64)
     filled, equal = np.empty(len(left), np.uint64), np.empty(len(left), np.uint64)
     for start in range(0, len(left), BLOCK_PAIRS):
         part = slice(start, start + BLOCK_PAIRS)
