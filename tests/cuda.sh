@@ -25,7 +25,7 @@ if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ requirements/constraints.
     test -x "$env/bin/python" || "${PYTHON:-python3}" -m venv "$env"
     # shellcheck disable=SC2086 # words
     "$env/bin/python" -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt \
-        -e $wanted onnx hypothesis pytest pytest-timeout || skip "onnxruntime-gpu cannot be installed (is there a network?)"
+        -e $wanted httpx onnx hypothesis pytest pytest-timeout || skip "onnxruntime-gpu cannot be installed (is there a network?)"
     echo "$wanted" >"$stamp"
 fi
 

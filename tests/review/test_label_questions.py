@@ -175,7 +175,9 @@ def test_a_person_labels_by_keyboard(folder: Path, tmp_path: Path) -> None:
         for count in range(1, 15):
             until(unsure.is_enabled)
             label = TRUTH[browser.find_element(By.CSS_SELECTOR, ".text").text]
-            choices = [one.text.split() for one in browser.find_elements(By.CSS_SELECTOR, ".choice")]
+            # At once: the page draws them anew when the head has learned.
+            shown = browser.execute_script("return [...document.querySelectorAll('.choice')].map(one => one.innerText)")
+            choices = [one.split() for one in shown]
             if count == 1:
                 body.send_keys("t")
                 typed = browser.switch_to.active_element

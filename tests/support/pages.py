@@ -103,10 +103,16 @@ class Shell:
             "sh": ["bash", "-euo", "pipefail", "-c"],
             "python": [sys.executable, "-W", "error", "-c"],
         }[example.language]
-        done = subprocess.run(
-            [*command, code.replace(ADDRESS, self._address)], cwd=self._folder, env=self._environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        )  # fmt: skip
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            done = subprocess.run(
+                [*command, code.replace(ADDRESS, self._address)], cwd=self._folder, env=self._environment,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            )  # fmt: skip
+            # The line of a request may be written after its answer.
+            if done.returncode == 0 or not code.startswith("grep ") or time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
         assert done.returncode == 0, f"line {example.line}:\n{example.code}\n{done.stdout}"
         logged = "" if serve is None else self._serve(serve[0])
         return (done.stdout + logged).replace(self._address, ADDRESS)
