@@ -101,7 +101,7 @@ def match(
             "threads": threads,
             "engine": machines,
         }
-        return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields)
+        return MatchResult.of(match_fields(fields, keys, top=highest, same=same, **options), fields, columns)
     if precision is not None:
         raise InputError("precision: is promised without labels only; give threshold", field="precision")
     row_labels = labels_of(labels)
@@ -277,7 +277,7 @@ def _matches_by(
     highest = known.top if top is None else _top(top)
     lowest = known.threshold if threshold is None else threshold
     chosen = choose(score_candidates(known, pair), pair.ranks, highest, lowest, one_to_one=one_to_one, same=pair.same)
-    return MatchResult.of(chosen, fields, known)
+    return MatchResult.of(chosen, fields, known.columns, known)
 
 
 def _top(top: Top) -> int | None:

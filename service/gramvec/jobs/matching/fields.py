@@ -55,6 +55,7 @@ class ChosenMatches(NamedTuple):
         expected: the share of matches that is expected to be right; None where nothing is known of it.
         candidates: all scored pairs, of equal rows the first.
         reasons: what tells why pairs have their scores, where it was asked for.
+        ignored: the places of the columns that were not compared, since rows that are otherwise one differ in them.
     """
 
     matches: Matches
@@ -64,6 +65,7 @@ class ChosenMatches(NamedTuple):
     expected: ExpectedShare | None = None
     candidates: Matches = NO_MATCHES
     reasons: TellsReasons | None = None
+    ignored: Sequence[int] = ()
 
 
 def check_choice(top: int | None, threshold: float | None) -> None:

@@ -106,6 +106,7 @@ class GroupPairs(NamedTuple):
         same: whether both are rows of one table.
         sampled: as of `CandidatePairs`, with sampled_found.
         reasons: what tells why pairs have their scores, where it was asked for.
+        ignored: the places of the columns that were not compared, as of `find_own_columns`.
     """
 
     pairs: Matches
@@ -114,6 +115,7 @@ class GroupPairs(NamedTuple):
     same: bool
     sampled: tuple[int, int] = (0, 0)
     reasons: MatchReasons | None = None
+    ignored: Sequence[int] = ()
 
     def numbers(self) -> Int64s:
         """Return the pairs of rows that each pair stands for, int64[p]."""

@@ -162,18 +162,17 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         watch.close()
         if self.output is not None:
             self._write(matched, tables, self.output)
-        sizes = len(tables.left.ids), len(tables.right.ids)
-        summary = self._summarize(matched, sizes, (self.left, self.right))
+        summary = self._summarize(matched, tables, (self.left, self.right))
         page = partial(
             match_report, matched, tables.fields, tables.columns, (tables.left.ids, tables.right.ids),
             title=f"Matches of {self.left.name} and {self.right.name}", same=tables.same,
-            summary=self._summarize(matched, sizes, (self.left.name, self.right.name)),
+            summary=self._summarize(matched, tables, (self.left.name, self.right.name)),
         )  # fmt: skip
         rows = {self.left: len(tables.left.ids)} | ({} if tables.same else {self.right: len(tables.right.ids)})
         run.write_report(self.report, page, partial(self.model_fact, same=tables.same), rows)
         return MatchResult(
             matched.matches, matched.threshold, matched.expected, tables.fields,
-            tables.left.ids, tables.right.ids, known, summary,
+            tables.left.ids, tables.right.ids, known, summary, [tables.columns[place][0] for place in matched.ignored],
         )  # fmt: skip
 
     def _columns(self, known: LearnedMatcher | None) -> tuple[ComparedColumn, ...]:
@@ -286,9 +285,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             sides.append({row: records[table.numbers[row]] for row in wanted})
         return sides
 
-    def _summarize(self, matched: ChosenMatches, sizes: tuple[int, int], names: tuple[object, object]) -> str:
-        """Return what came out of tables of these sizes and names, in a sentence."""
-        left = names[0]
+    def _summarize(self, matched: ChosenMatches, tables: ReadTables, names: tuple[object, object]) -> str:
+        """Return what came out of tables of these names, in a sentence."""
+        left, sizes = names[0], (len(tables.left.ids), len(tables.right.ids))
         rows, pairs, answered = sizes[0], len(matched.matches.left), len(set(matched.matches.left.tolist()))
         if empty := [str(path) for path, count in zip(names, sizes, strict=True) if not count]:
             return f"0 of {sizes[0]:,} rows of {left} have a match: {' and '.join(dict.fromkeys(empty))} has no rows"
@@ -310,6 +309,9 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
         if matched.below and not (self.labels or self.matcher):
             have = "row has" if matched.below == 1 else "rows have"
             summary += f"; {matched.below:,} {have} only candidates below it"
+        if matched.ignored:
+            ignored = " and ".join(f"`{tables.columns[place][0]}`" for place in matched.ignored)
+            summary += f"; without {ignored}: rows that are otherwise one thing differ there"
         if matched.left_out:
             option = "one_to_one" if self.one_to_one else "top"
             summary += f"; {matched.left_out:,} more pairs above it are left out (`{option}`)"

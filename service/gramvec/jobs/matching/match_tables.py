@@ -23,6 +23,7 @@ from gramvec.jobs.matching.nearest import Matches, scipy_sparse, select_pairs
 from gramvec.jobs.matching.reasons import MatchReasons
 from gramvec.jobs.pairs.figures import read_rows
 from gramvec.jobs.pairs.model import SURE, pair_model
+from gramvec.jobs.pairs.own_columns import find_own_columns
 from gramvec.jobs.pairs.reasons import ScoredPairs
 from gramvec.jobs.pairs.scores import score_pairs_of_tables
 from gramvec.jobs.pairs.telling_columns import telling_columns
@@ -92,6 +93,10 @@ def score_fields(
     if blocks is not None and [*map(len, blocks)] != [len(fields[0].left), len(fields[0].right)]:
         raise InputError("the columns of a table have different lengths", field="block")
     columns, places = telling_columns([[field[:2][side] for field in fields] for side in range(1 if same else 2)])
+    own = find_own_columns(columns)
+    ignored = sorted(places[at] for at in own)
+    kept = [at for at in range(len(places)) if at not in own]
+    columns, places = [[side[at] for at in kept] for side in columns], [places[at] for at in kept]
     progress.start("grouping rows", sum(len(side[0]) for side in columns))
     sides = []
     for number, (side, key) in enumerate(zip(columns, keys, strict=False)):
@@ -125,7 +130,7 @@ def score_fields(
         scores = np.concatenate([scores, scores, np.full(len(several), SURE, np.float32)])
     order = np.lexsort((right, -scores, left))
     pairs = select_pairs(Matches(left, right, scores), order)
-    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found), reasons)
+    return GroupPairs(pairs, left_groups, right_groups, same, (found.sampled, found.sampled_found), reasons, ignored)
 
 
 def check_unweighted(fields: Iterable[Field]) -> None:
@@ -167,7 +172,7 @@ def choose_pairs(
     rows = int(found.left.counts[with_candidate].sum())
     expected = pair_model(same=found.same).promise.of(matches.scores)
     below = rows - len(np.unique(matches.left))
-    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows(), found.reasons)
+    return ChosenMatches(matches, lowest, left_out, below, expected, found.first_rows(), found.reasons, found.ignored)
 
 
 def check_precision(precision: float | None, threshold: float | None) -> None:

@@ -25,6 +25,7 @@ class MatchResult(ResultTable):
         right_ids: the ids of the right table's rows; likewise.
         matcher: what scored: the matcher that was given, or learned; None for the pair model.
         summary: what came out, in a sentence, of files.
+        ignored: columns of the left table that were not compared: rows that are one thing by the others differ in them.
     """
 
     matches: Matches
@@ -35,18 +36,27 @@ class MatchResult(ResultTable):
     right_ids: Sequence[str] | None = None
     matcher: LearnedMatcher | None = None
     summary: str = ""
+    ignored: Sequence[str] = ()
 
     @classmethod
-    def of(cls, chosen: ChosenMatches, fields: Sequence[Field], matcher: LearnedMatcher | None = None) -> MatchResult:
-        """Return the result of chosen matches."""
-        return cls(chosen.matches, chosen.threshold, chosen.expected, fields, matcher=matcher)
+    def of(
+        cls,
+        chosen: ChosenMatches,
+        fields: Sequence[Field],
+        columns: Sequence[tuple[str, str]],
+        matcher: LearnedMatcher | None = None,
+    ) -> MatchResult:
+        """Return the result of chosen matches; `columns` are the names of the fields in both tables."""
+        ignored = [columns[place][0] for place in chosen.ignored]
+        return cls(chosen.matches, chosen.threshold, chosen.expected, fields, matcher=matcher, ignored=ignored)
 
     def __iter__(self) -> Iterator[RowIds | CosineArray]:
         return iter(self.matches)
 
     def __repr__(self) -> str:
         right = f", {self.expected} expected to be right" if self.expected else ""
-        return f"MatchResult({len(self.left):,} pairs, threshold {self.threshold:.3f}{right})"
+        without = f", without {', '.join(self.ignored)}" if self.ignored else ""
+        return f"MatchResult({len(self.left):,} pairs, threshold {self.threshold:.3f}{right}{without})"
 
     @property
     def left(self) -> RowIds:
