@@ -172,7 +172,5 @@ def test_the_command_says_so(tmp_path: Path):
     on = [word for name in ("name", "town", "born", "number", "entered", "note") for word in ("--on", name)]
     done = gramvec_command("match", *files[:2], *on, "-o", files[2])
     assert done.returncode == 0, done.stderr
-    assert (
-        "without `number` and `entered` and `note`: rows that are otherwise one thing differ there"
-        in done.stderr.decode()
-    )
+    told = 'without "number" and "entered" and "note": rows that are otherwise one thing differ there'
+    assert told in done.stderr.decode()

@@ -310,7 +310,7 @@ class MatchJob(TableFiles, PairLabelOptions, TableOutput):
             have = "row has" if matched.below == 1 else "rows have"
             summary += f"; {matched.below:,} {have} only candidates below it"
         if matched.ignored:
-            ignored = " and ".join(f"`{tables.columns[place][0]}`" for place in matched.ignored)
+            ignored = " and ".join(f'"{tables.columns[place][0]}"' for place in matched.ignored)
             summary += f"; without {ignored}: rows that are otherwise one thing differ there"
         if matched.left_out:
             option = "one_to_one" if self.one_to_one else "top"
