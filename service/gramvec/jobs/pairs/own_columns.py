@@ -21,8 +21,8 @@ from gramvec.jobs.pairs.levels import ALIKE, DIFFERENT, LEVELS, NEARLY, compare_
 from gramvec.jobs.pairs.values import read_column
 from gramvec.text.arrays import Bools, Doubles, Int64s, UInt8s
 
-Columns = Sequence[Sequence[str]]
-Pairs = tuple[Int64s, Int64s]
+FoldedTable = Sequence[Sequence[str]]
+RowPairs = tuple[Int64s, Int64s]
 # Values of a column that are looked at: of more rows, so large a part of the values.
 LOOKED_AT = 2_000
 # A value is rare that so large a part of the rows has, or one row. Rows of a table that share one are paired if they
@@ -86,7 +86,7 @@ class _Compared(NamedTuple):
         return int((one & self.alike[:, column]).sum()), int((one & self.apart[:, column]).sum())
 
 
-def find_own_columns(tables: Sequence[Columns]) -> list[int]:
+def find_own_columns(tables: Sequence[FoldedTable]) -> list[int]:
     """Return the places of columns in which rows of two tables differ that are one thing by their other columns.
 
     Args:
@@ -134,30 +134,30 @@ def _share(alike: Int64s, apart: Int64s) -> Doubles:
     return share
 
 
-def _pair_across(tables: Sequence[Columns], every: int) -> Pairs:
+def _pair_across(tables: Sequence[FoldedTable], every: int) -> RowPairs:
     """Return the pairs of rows that alone have a value in their table."""
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for columns in zip(*tables, strict=True):
         left, right = (_rows_of_values(column, every) for column in columns)
-        found |= {
+        pairs |= {
             (rows[0], right[value][0])
             for value, rows in left.items()
             if len(rows) == 1 and len(right.get(value, ())) == 1
         }
-    return _sort_pairs(tables, found)
+    return _sort_pairs(tables, pairs)
 
 
-def _pair_within(table: Columns, every: int) -> Pairs:
+def _pair_within(table: FoldedTable, every: int) -> RowPairs:
     """Return the pairs of rows of a table that have the same value, which few others have."""
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     for column in table:
         for rows in _rows_of_values(column, every).values():
             if 2 <= len(rows) <= FAMILY:
-                found |= {*combinations(rows, 2)}
-    return _sort_pairs([table, table], found)
+                pairs |= {*combinations(rows, 2)}
+    return _sort_pairs([table, table], pairs)
 
 
-def _sort_pairs(tables: Sequence[Columns], pairs: set[tuple[int, int]]) -> Pairs:
+def _sort_pairs(tables: Sequence[FoldedTable], pairs: set[tuple[int, int]]) -> RowPairs:
     """Return pairs in an order that their texts decide, whatever that of the rows is."""
 
     def key(pair: tuple[int, int]) -> int:
@@ -177,12 +177,14 @@ def _rows_of_values(column: Sequence[str], every: int) -> dict[str, list[int]]:
     return rows
 
 
-def _compare_rows(tables: Sequence[Columns], pairs: Pairs) -> _Compared:
+def _compare_rows(tables: Sequence[FoldedTable], pairs: RowPairs) -> _Compared:
     made = [_compare_cells(columns, pairs, same=tables[0] is tables[1]) for columns in zip(*tables, strict=True)]
     return _Compared(*(np.stack(part, axis=1) for part in zip(*made, strict=True)))
 
 
-def _compare_cells(columns: Columns, pairs: Pairs, *, same: bool) -> tuple[Bools, Bools, Bools, UInt8s]:
+def _compare_cells(
+    columns: Sequence[Sequence[str]], pairs: RowPairs, *, same: bool
+) -> tuple[Bools, Bools, Bools, UInt8s]:
     """Return a column of `_Compared`, of one of each table."""
     texts = [[column[row] for row in rows.tolist()] for column, rows in zip(columns, pairs, strict=True)]
     left, right = map(read_column, texts)
@@ -203,7 +205,7 @@ def _compare_cells(columns: Columns, pairs: Pairs, *, same: bool) -> tuple[Bools
     return alike, apart, shared, np.append(left.kinds[left.of_row], right.kinds[right.of_row])
 
 
-def _tell_kinds(tables: Sequence[Columns], cells: UInt8s) -> _Kinds:
+def _tell_kinds(tables: Sequence[FoldedTable], cells: UInt8s) -> _Kinds:
     """Return what columns are, of which some cells are known."""
     kinds = []
     for number, columns in enumerate(zip(*tables, strict=True)):
