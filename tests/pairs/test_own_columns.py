@@ -127,21 +127,41 @@ def test_what_tells_things_apart_stays():
     assert find(drugs[:150], drugs[150:]) == set()
 
 
-def test_a_family_differs_in_its_first_names_alone():
+@pytest.mark.parametrize("in_one", [False, True])
+def test_a_family_differs_in_its_first_names_alone(in_one: bool):
     drawn = Random(0)
     houses = [
-        {
-            "last": f"{last}{number}",
-            "street": f"{drawn.choice(WORDS)} street {number}",
-            "phone": f"0301 5550{number:03}",
-        }
+        {"last": f"{last}{number}", "street": f"{drawn.choice(WORDS)} street {number}", "phone": f"030 5550{number:03}"}
         for number, last in enumerate(LAST * 6)
     ]
-    wives, husbands = (
-        [{"first": drawn.choice(names), "born": draw_day(drawn, 1940, 2000)} | house for house in houses]
-        for names in (FIRST[::2], FIRST[1::2])
-    )
-    assert find(wives, husbands) == set()
+    sides = []
+    for names in (FIRST[::2], FIRST[1::2]):
+        side = [
+            {"first": drawn.choice(names), "born": draw_day(drawn, 1940, 2000), "mail": f"{drawn.random()}@x.org"}
+            | house
+            for house in houses
+        ]
+        if in_one:
+            side = [row | {"last": "", "first": f"{row['first']} {row['last']}"} for row in side]
+        sides.append(side)
+    assert find(*sides) == set()
+
+
+def test_others_of_one_name_differ_in_their_days():
+    drawn = Random(0)
+    people = make_people(100, drawn)
+    others = [row | {"born": draw_day(drawn, 1940, 2005), "town": drawn.choice(TOWNS)} for row in people]
+    assert find(people, others) == set()
+
+
+def test_other_papers_of_the_same_authors_differ_in_their_titles():
+    drawn = Random(0)
+    sides: list[Rows] = [
+        [{"authors": f"{a}, {b}", "title": " ".join(drawn.sample(WORDS, 6)), "year": str(drawn.randint(1990, 2020))}
+         for a in LAST for b in FIRST]
+        for _ in range(2)
+    ]  # fmt: skip
+    assert find(*sides) == set()
 
 
 def test_of_one_table_and_of_few_rows_nothing_is_said():

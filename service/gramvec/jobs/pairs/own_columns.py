@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 
 from gramvec.jobs.pairs.cells import DATE, EMPTY, KINDS, TEXT
-from gramvec.jobs.pairs.levels import ALIKE, DIFFERENT, LEVELS, NEARLY, compare_values
+from gramvec.jobs.pairs.levels import ALIKE, LEVELS, NEARLY, compare_values
 from gramvec.jobs.pairs.values import read_column
 from gramvec.text.arrays import Bools, Doubles, Int64s, UInt8s
 
@@ -38,7 +38,7 @@ SHARED, MANY_ROWS = 2, 0.2
 MOST_ALIKE, MOST_WITHIN = 0.15, 0.25
 # The part of pairs with one number that may be alike in words, beyond chance, and the part that may share a rare value,
 # where both tables number their rows.
-MOST_NUMBERED = 0.1
+MOST_NUMBERED = 0.2
 # Words of a note, in the mean: fewer may be a name, in which alone a family differs. The part of its words that the
 # shorter of two alike ones shares.
 NOTE_WORDS, SHARED_WORDS = 3, 1 / 3
@@ -64,7 +64,8 @@ class _Compared(NamedTuple):
     """Pairs of rows that share a rare value, and how they compare.
 
     Attributes:
-        alike: bool[p, c], whether the values of a column are alike, nearly equal or equal.
+        alike: bool[p, c], whether the values of a column are alike, nearly equal or equal; words that are few must be
+            nearly equal.
         apart: bool[p, c], whether they differ.
         shared: bool[p, c], whether they are equal, or nearly, and rare.
         cells: uint8[2 * p, c], what the cells are.
@@ -78,10 +79,12 @@ class _Compared(NamedTuple):
     def count_one_things(self, column: int, kinds: _Kinds, left_out: Bools, least: int) -> tuple[int, int]:
         """Return of the pairs that are one thing by their other columns those that are alike in one, and apart.
 
-        What another column says that may be a table's own does not count against a pair.
+        What another column says that may be a table's own does not count against a pair; but days and notes do
+        where one rare value is enough.
         """
         others = ~left_out & (np.arange(len(left_out)) != column)
-        one = ~self.apart[:, others & ~kinds.judged].any(axis=1) & self.shared[:, others & kinds.words].any(axis=1)
+        against = others & ~(kinds.judged if least >= SHARED else kinds.numbers)
+        one = ~self.apart[:, against].any(axis=1) & self.shared[:, others & kinds.words].any(axis=1)
         one &= self.shared[:, others].sum(axis=1) >= least
         return int((one & self.alike[:, column]).sum()), int((one & self.apart[:, column]).sum())
 
@@ -109,7 +112,9 @@ def find_own_columns(tables: Sequence[FoldedTable]) -> list[int]:
         # That of which most is known comes first: what is left out says nothing of others any more.
         most, surest = 0, -1
         for column in np.flatnonzero(kinds.judged & ~left_out).tolist():
-            for least, fewest in ((SHARED, FEWEST), (1, max(FEWEST, MANY_ROWS * min(rows) / every))):
+            ways = [(SHARED, FEWEST), (1, max(FEWEST, MANY_ROWS * min(rows) / every))]
+            # A name alone says little of a day: all whose day differs may be others of this name.
+            for least, fewest in ways[: 1 + kinds.numbers[column]]:
                 alike, apart = across.count_one_things(column, kinds, left_out, least)
                 null = sum(table.count_one_things(column, kinds, left_out, least)[1] for table in within)
                 one = alike + apart
@@ -198,10 +203,12 @@ def _compare_cells(
     alike = (levels >= ALIKE) & (levels < LEVELS)
     shared = rare & alike & (levels >= NEARLY)
     both_words = (left.kinds[left.of_row] == TEXT) & (right.kinds[right.of_row] == TEXT)
-    for at in np.flatnonzero(both_words & (levels <= DIFFERENT)).tolist():
+    for at in np.flatnonzero(both_words & (levels < NEARLY)).tolist():
         words, others = ({*side[at].split()} for side in texts)
-        alike[at] = len(words & others) >= SHARED_WORDS * min(len(words), len(others))
-    apart = (levels <= DIFFERENT) & ~alike
+        few = min(len(words), len(others))
+        # Of a family the last name is the same.
+        alike[at] = few > NOTE_WORDS and len(words & others) >= SHARED_WORDS * few
+    apart = (levels < LEVELS) & ~alike
     return alike, apart, shared, np.append(left.kinds[left.of_row], right.kinds[right.of_row])
 
 
