@@ -28,6 +28,8 @@ LOOKED_AT = 2_000
 # A value is rare that so large a part of the rows has, or one row. Rows of a table that share one are paired if they
 # are no more than that.
 RARE, FAMILY = 0.001, 4
+# Pairs of rows by chance, and characters of a cell, that are compared.
+BY_CHANCE, MOST_CHARACTERS = 200, 200
 # Pairs of rows from which anything is said.
 FEWEST = 10
 # Rows are one thing that share rare values in so many columns, one of them words; or in one, where that part of the
@@ -104,7 +106,7 @@ def find_own_columns(tables: Sequence[FoldedTable]) -> list[int]:
         return []
     across = _compare_rows(tables, pairs)
     kinds = _tell_kinds(tables, across.cells)
-    by_chance = _compare_rows(tables, (pairs[0], np.roll(pairs[1], 1)))
+    by_chance = _compare_rows(tables, (pairs[0][:BY_CHANCE], np.roll(pairs[1], 1)[:BY_CHANCE]))
     chance = _share(by_chance.alike.sum(axis=0), by_chance.apart.sum(axis=0))
     within = [_compare_rows([table, table], _pair_within(table, every)) for table in tables]
     left_out = kinds.numbers & np.array([_says_nothing(across, column, kinds, chance) for column in range(len(chance))])
@@ -192,7 +194,7 @@ def _compare_cells(
 ) -> tuple[Bools, Bools, Bools, UInt8s]:
     """Return a column of `_Compared`, of one of each table."""
     texts = [[column[row] for row in rows.tolist()] for column, rows in zip(columns, pairs, strict=True)]
-    left, right = map(read_column, texts)
+    left, right = (read_column([text[:MOST_CHARACTERS] for text in side]) for side in texts)
     places = np.arange(len(pairs[0]))
     levels = compare_values(left, right, places, places)
     rare = np.ones(len(places), np.bool_)
