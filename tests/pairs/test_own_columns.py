@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gramvec
+from gramvec.jobs.pairs import own_columns
 from gramvec.jobs.pairs.own_columns import find_own_columns
+from gramvec.jobs.pairs.values import ColumnValues, read_column
 from support.bulk import gramvec_command
 
 pytest.importorskip("sparse_dot_topn", reason="gramvec match needs SciPy: pip install 'gramvec[match]'")
@@ -170,6 +172,24 @@ def test_of_one_table_and_of_few_rows_nothing_is_said():
     assert find_own_columns([columns]) == []
     assert find(left[:45], right[:5]) == set()
     assert find_own_columns([[[], []], [[], []]]) == []
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(100, 4), (300, 16), (1_200, 3)])
+def test_a_part_of_the_cells_is_read(monkeypatch: pytest.MonkeyPatch, rows: int, columns: int):
+    drawn = Random(0)
+    table = [[f"{drawn.random()} {'letters ' * 40}" for _ in range(rows)] for _ in range(columns)]
+    read: list[str] = []
+
+    def count(texts: list[str]) -> ColumnValues:
+        read.extend(texts)
+        return read_column(texts)
+
+    monkeypatch.setattr(own_columns, "LOOKED_AT", 400)
+    monkeypatch.setattr(own_columns, "read_column", count)
+    assert find_own_columns([table, [[*column] for column in table]]) == []
+    # Each pair of both tables in all columns, and those by chance. A part of the values is a quarter more by chance.
+    assert columns * own_columns.FEWEST < len(read) <= 2 * columns * (1.25 * 400 + own_columns.BY_CHANCE)
+    assert max(map(len, read)) <= own_columns.MOST_CHARACTERS
 
 
 cells = st.sampled_from(["", "a", "1", "2", "n/a", "anna adler", "2020-01-01", "one two three four five"]) | st.text(

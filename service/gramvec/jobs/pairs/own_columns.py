@@ -23,10 +23,10 @@ from gramvec.text.arrays import Bools, Doubles, Int64s, UInt8s
 
 FoldedTable = Sequence[Sequence[str]]
 RowPairs = tuple[Int64s, Int64s]
-# Values of a column that are looked at: of more rows, so large a part of the values.
-LOOKED_AT = 2_000
-# A value is rare that so large a part of the rows has, or one row. Rows of a table that share one are paired if they
-# are no more than that.
+# Cells of a table by which rows are paired: of more, those of a part of the values. Each pair is read in all columns.
+LOOKED_AT = 4_000
+# A value is rare if at most that part of the rows has it, or one row. Rows of a table that share a value are paired if
+# they are no more than that.
 RARE, FAMILY = 0.001, 4
 # Pairs of rows by chance, and characters of a cell, that are compared.
 BY_CHANCE, MOST_CHARACTERS = 200, 200
@@ -79,10 +79,16 @@ class _Compared(NamedTuple):
     cells: UInt8s
 
     def count_one_things(self, column: int, kinds: _Kinds, left_out: Bools, least: int) -> tuple[int, int]:
-        """Return of the pairs that are one thing by their other columns those that are alike in one, and apart.
+        """Return how many pairs are alike in a column, and how many apart, of those that are one thing by the others.
 
         What another column says that may be a table's own does not count against a pair; but days and notes do
         where one rare value is enough.
+
+        Args:
+            column: the place of the column.
+            kinds: of all columns.
+            left_out: bool[c], columns that say nothing any more.
+            least: rare values that a pair shares in other columns.
         """
         others = ~left_out & (np.arange(len(left_out)) != column)
         against = others & ~(kinds.judged if least >= SHARED else kinds.numbers)
@@ -100,7 +106,7 @@ def find_own_columns(tables: Sequence[FoldedTable]) -> list[int]:
     if len(tables) < 2 or len(tables[0]) < 2:
         return []
     rows = [len(table[0]) for table in tables]
-    every = max(1, max(rows) // LOOKED_AT)
+    every = max(1, max(rows) * len(tables[0]) // LOOKED_AT)
     pairs = _pair_across(tables, every)
     if len(pairs[0]) < FEWEST:
         return []
